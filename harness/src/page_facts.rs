@@ -4,10 +4,10 @@
 use crate::diagnose::kept::{self as diagnoses, CaseDiagnosis};
 use crate::report::{PageContext, Report};
 use crate::trace::kept as traces;
-use crate::vetting;
 use model::artefact::{CaseJobs, CaseVerdict, Plan, Probe, Summary};
 use recipes::excerpt::ReadTrace;
 use std::path::{Path, PathBuf};
+use store::vetting;
 use verdict::history::before::{RunOf, RunsBefore};
 
 /// Read from the folder of the run.

@@ -34,7 +34,7 @@ pub(super) enum LogKind {
         #[arg(long)]
         fail_on_findings: bool,
     },
-    /// Programs that test one node: `dcgmi diag`, nvbandwidth, gpu_burn, STREAM, fio, and Xids of a kernel log
+    /// Programs that test one node: `dcgmi diag`, nvbandwidth, gpu_burn, STREAM, fio, Xids and lost GPUs
     Node(logs::node::NodeArgs),
     /// Reports of NCCL's RAS (`ncclras`, port 28028): ranks that are missing, dead, or launched fewer operations
     Ras(logs::ras::RasArgs),

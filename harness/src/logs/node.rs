@@ -17,14 +17,14 @@ const LINE_LETTERS: usize = 120;
 /// Arguments of `harness logs node`.
 #[derive(Debug, Args)]
 pub(crate) struct NodeArgs {
-    /// What `dcgmi diag`, nvbandwidth, gpu_burn, STREAM or fio printed, or a kernel log with Xids; also packed by gzip;
-    /// `-` is standard input
+    /// What `dcgmi diag`, nvbandwidth, gpu_burn, STREAM or fio printed, or a kernel log with Xids or lost GPUs; several of
+    /// them may be in one file, of several nodes too; also packed by gzip; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// `text`, or `json`: one object per file
+    /// `text`, or `json`: one object per program and node of a file
     #[arg(long = "format", value_name = "FORMAT", default_value = "text", value_parser = is_json, action = ArgAction::Set)]
     json: bool,
-    /// Exit with 1 if a program reports a failure
+    /// Exit with 1 if a program reports a failure, or a finding says that its output is not whole
     #[arg(long)]
     fail_on_findings: bool,
 }
@@ -49,9 +49,11 @@ pub(crate) fn run(args: &NodeArgs, out: &mut dyn Write, err: &mut dyn Write) -> 
             false => output::read(&String::from_utf8_lossy(&bytes)),
         };
         match read {
-            Ok(read) => {
-                has_failed |= !read.failures.is_empty();
-                let _ = if args.json { write_json(out, &file, &read) } else { write(out, &file, &read) };
+            Ok(outputs) => {
+                for read in &outputs {
+                    has_failed |= !read.failures.is_empty() || !read.findings.is_empty();
+                    let _ = if args.json { write_json(out, &file, read) } else { write(out, &file, read) };
+                }
             }
             Err(why) => {
                 code = exit_code::INCONCLUSIVE;
@@ -69,12 +71,14 @@ pub(crate) fn run(args: &NodeArgs, out: &mut dyn Write, err: &mut dyn Write) -> 
 fn write(out: &mut dyn Write, file: &str, read: &NodeOutput) -> io::Result<()> {
     let version = read.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let failures = match read.failures.len() {
+        0 if !read.findings.is_empty() => "no failure, but not whole".to_owned(),
         0 if read.program == KERNEL => "not judged".to_owned(),
         0 => "no failure".to_owned(),
         failures => count(failures, "failure"),
     };
     let rows = count(read.rows.len(), "row");
-    let head = format!("{file}: {}{version}: {rows}, {failures}", read.program);
+    let who = if read.who.is_empty() { String::new() } else { format!("{}: ", read.who) };
+    let head = format!("{file}: {who}{}{version}: {rows}, {failures}", read.program);
     writeln!(out, "{}", show(&head))?;
     for row in read.rows.iter().take(MOST_ROWS) {
         writeln!(out, "{}", shorten(&show(&format!("  {}", line(row))), LINE_LETTERS))?;
@@ -82,6 +86,9 @@ fn write(out: &mut dyn Write, file: &str, read: &NodeOutput) -> io::Result<()> {
     write_more(out, read.rows.len().saturating_sub(MOST_ROWS))?;
     for failure in &read.failures {
         writeln!(out, "{}", shorten(&show(&format!("  failure: {failure}")), LINE_LETTERS))?;
+    }
+    for finding in &read.findings {
+        writeln!(out, "{}", shorten(&show(&format!("  finding: {finding}")), LINE_LETTERS))?;
     }
     Ok(())
 }
@@ -129,6 +136,21 @@ mod tests {
         assert_eq!(code, exit_code::INCONCLUSIVE);
         assert!(err.starts_with("1.log: no output of `dcgmi diag`"), "{err}");
         assert!(out.starts_with("2.log: dcgmi diag"), "{out}");
+    }
+
+    #[test]
+    fn every_program_and_node_of_a_file_is_shown() {
+        let text = "n-1: Running a.\nn-1: memcpy CE bandwidth (GB/s)\nn-1:  0\nn-1: 0 55.10\nn-1: SUM a 55.10\n\
+                    n-2: Running a.\nn-2: memcpy CE bandwidth (GB/s)\nn-2:  0\nn-2: 0 54.10\n\
+                    [3.5] NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.\n";
+        let (code, out, err) = show_files(&[text.as_bytes()], &["--fail-on-findings"]);
+        let expected = "1.log: the kernel: 1 row, 1 failure\n  fallen off the bus: 0000:3b:00: 1 line\n  \
+                        failure: 0000:3b:00 has fallen off the bus\n\
+                        1.log: n-1: nvbandwidth: 1 row, no failure\n  a: 55.10 GB/s\n\
+                        1.log: n-2: nvbandwidth: 1 row, no failure, but not whole\n  \
+                        a: not measured: it has no `SUM`: the output may be cut\n  \
+                        finding: a: it has no `SUM`: the output may be cut\n";
+        assert_eq!((code, out.as_str(), err.as_str()), (exit_code::FAILED, expected, ""));
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn why_empty(args: &StepsArgs, log: &TrainingLog) -> Option<String> {
     Some(match (log.lines, log.of_steps, args.steps) {
         (0, _, _) => "the file is empty".to_owned(),
         (lines, 0, _) => format!(
-            "no step line in {}; known: those of Megatron-LM, Megatron-Bridge, NeMo, NeMo Automodel, Lightning, the FSDP samples, torchtitan and \
+            "no step line in {}; known: those of Megatron-LM, Megatron-Bridge, GPT-NeoX, NeMo, NeMo Automodel, Lightning, the FSDP samples, torchtitan and \
              the Trainer{}",
             count(lines, "line"),
             match (log.of_pax, log.of_epochs) {

@@ -23,6 +23,8 @@ pub(super) struct Complaint {
     pub depth: Depth,
     /// Whether the run cannot have ended well. A warning alone may be harmless.
     pub hard: bool,
+    /// Whether it kept a run from starting: launchers try again, and a run that began and ended well got over it.
+    pub before_start: bool,
 }
 
 /// The cause among a run's complaints. Warnings count only where the run broke off or something hard was said too.
@@ -48,7 +50,10 @@ pub(super) fn parse_warning(log: &LogLine, line: u64) -> Option<Complaint> {
 /// Reads any other line; nothing where it is no known failure.
 pub(super) fn parse_line(text: &str, line: u64) -> Option<Complaint> {
     let text = text.trim();
-    parse_nccl_tests(text, line).or_else(|| parse_slurm(text, line)).or_else(|| parse_other(text, line))
+    parse_nccl_tests(text, line)
+        .or_else(|| parse_slurm(text, line))
+        .or_else(|| parse_other(text, line))
+        .or_else(|| parse_start(text, line))
 }
 
 pub(super) fn complaint(
@@ -61,12 +66,23 @@ pub(super) fn complaint(
 ) -> Complaint {
     // A line may be as long as a file; the beginning is enough.
     let cause = cause.chars().take(400).collect::<String>().trim().to_owned();
-    Complaint { failure: Failure { class, cause, line, node }, depth, hard }
+    Complaint { failure: Failure { class, cause, line, node }, depth, hard, before_start: false }
 }
 
 /// What nccl-tests itself prints: `HOST: Test NCCL failure FILE:LINE 'WHY'`, and `.. HOST pid 1: Test failure ...`.
 fn parse_nccl_tests(text: &str, line: u64) -> Option<Complaint> {
     let host = |before: &str| before.strip_suffix(": ").and_then(word);
+    // nccl-tests 1: `NCCL failure FILE:LINE 'WHY'`.
+    let old = ["NCCL failure ", "Cuda failure "].iter().find_map(|start| text.strip_prefix(start));
+    if let Some(why) = old.filter(|rest| rest.contains(".cu:") && rest.contains('\'')) {
+        let class = reason(why).unwrap_or(match text.starts_with("NCCL") {
+            true => FailureClass::NcclError,
+            false => FailureClass::CudaError,
+        });
+        let is_symptom = class == FailureClass::NcclError || why.contains("'unhandled ");
+        let depth = if is_symptom { Depth::Symptom } else { Depth::Reason };
+        return Some(complaint(class, depth, true, text, None, line));
+    }
     if let Some((before, why)) = text.split_once("Test NCCL failure ") {
         let class = reason(why).unwrap_or(FailureClass::NcclError);
         let depth = if class == FailureClass::NcclError { Depth::Symptom } else { Depth::Reason };
@@ -193,6 +209,53 @@ fn parse_other(text: &str, line: u64) -> Option<Complaint> {
     None
 }
 
+/// What keeps a program from starting, and what launchers and libraries print of one that ended badly.
+fn parse_start(text: &str, line: u64) -> Option<Complaint> {
+    let begins = |starts: &[&str]| starts.iter().any(|start| text.starts_with(start));
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let at_start = |class| {
+        Some(Complaint { before_start: true, ..complaint(class, Depth::Reason, true, text, None, line) })
+    };
+    let lost = [
+        "has lost communication with a remote daemon",
+        "A process or daemon was unable to complete a TCP connection",
+    ];
+    if has(&lost) {
+        return Some(complaint(FailureClass::ConnectionLost, Depth::Reason, true, text, None, line));
+    }
+    if text.starts_with("ssh: ") && has(&["Connection refused", "Connection timed out", "No route to host"]) {
+        return at_start(FailureClass::ConnectionLost);
+    }
+    let refused_by_ssh = begins(&["Permission denied (publickey", "Host key verification failed"])
+        || text.contains(": Permission denied (publickey")
+        || text.starts_with("ssh: Could not resolve hostname");
+    let refused = [
+        "was unable to reliably start one or more daemons",
+        "was unable to launch the specified application",
+        ": symbol lookup error: ",
+        "*** An error occurred in MPI_Init",
+        "could not select device driver",
+    ];
+    let no_driver = begins(&["Failed to initialize NVML", "NVIDIA-SMI has failed because"]);
+    let of_mpi = begins(&["Fatal error in ", "Abort("]) && has(&["MPI_Init", "PMPI_Init"]);
+    if refused_by_ssh || no_driver || of_mpi || has(&refused) {
+        return at_start(FailureClass::NotStarted);
+    }
+    let heap = ["double free or corruption", "free(): invalid ", "malloc(): ", "*** stack smashing detected"];
+    if begins(&heap) || begins(&["Fatal error in "]) && text.contains("MPI_") {
+        return Some(complaint(FailureClass::Aborted, Depth::Reason, true, text, None, line));
+    }
+    let ended = has(&["BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"])
+        || begins(&["Abort("]) && text.contains(" on node ");
+    if ended {
+        return Some(complaint(FailureClass::Aborted, Depth::Aftermath, true, text, None, line));
+    }
+    // Of kubectl; a shell's code above 128 is a signal.
+    let code = text.strip_prefix("command terminated with exit code ")?.parse::<u32>().ok()?;
+    let class = if code > 128 { FailureClass::Signal } else { FailureClass::Exited };
+    Some(complaint(class, Depth::Aftermath, true, text, None, line))
+}
+
 /// How a shell or launcher calls the signal that ended a process.
 fn signal(text: &str) -> Option<(FailureClass, Depth)> {
     let is = |name: &str| {
@@ -307,10 +370,47 @@ mod tests {
     }
 
     #[test]
+    fn what_keeps_a_program_from_starting_is_a_failure() {
+        use FailureClass::*;
+        let table: [(&str, FailureClass); 19] = [
+            ("NCCL failure all_gather.cu:77 'unhandled cuda error'", CudaError),
+            ("NCCL failure common.cu:77 'internal error'", NcclError),
+            ("Cuda failure common.cu:77 'out of memory'", OutOfMemory),
+            ("ORTE was unable to reliably start one or more daemons.", NotStarted),
+            ("PRTE has lost communication with a remote daemon.", ConnectionLost),
+            ("ssh: Could not resolve hostname n-2: Name or service not known", NotStarted),
+            ("ssh: connect to host n-2 port 22: Connection refused", ConnectionLost),
+            ("u@n-2: Permission denied (publickey).", NotStarted),
+            ("Host key verification failed.", NotStarted),
+            ("all_gather_perf: symbol lookup error: libx.so: undefined symbol: y", NotStarted),
+            ("=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES", Aborted),
+            ("Fatal error in PMPI_Init_thread: Other MPI error", NotStarted),
+            ("Fatal error in PMPI_Allreduce: Other MPI error", Aborted),
+            ("Abort(7) on node 3 (rank 3 in comm 0): application called", Aborted),
+            ("command terminated with exit code 137", Signal),
+            ("command terminated with exit code 2", Exited),
+            ("[n-1:77] *** An error occurred in MPI_Init", NotStarted),
+            ("double free or corruption (!prev)", Aborted),
+            ("NVIDIA-SMI has failed because it couldn't communicate with the driver.", NotStarted),
+        ];
+        for (text, class) in table {
+            let read = parse_line(text, 1).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!((read.failure.class, read.failure.node), (class, None), "{text}");
+        }
+    }
+
+    #[test]
     fn prose_is_no_failure() {
-        for text in
-            ["Killed processes leave no trace", "# Using devices", "Test it first", "Aborted runs are kept"]
-        {
+        for text in [
+            "Killed processes leave no trace",
+            "# Using devices",
+            "Test it first",
+            "Aborted runs are kept",
+            "NCCL failure modes are listed elsewhere",
+            "ssh: warnings",
+            "Abort(",
+            "command terminated with exit code x",
+        ] {
             assert_eq!(parse_line(text, 1), None, "{text}");
         }
     }

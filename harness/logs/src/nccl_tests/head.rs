@@ -35,7 +35,9 @@ pub(super) enum Comment {
 
 /// Reads a line that documents may have robbed of its `#`.
 pub(super) fn comment(text: &str) -> Option<Comment> {
-    let text = text.trim();
+    // Tables that went through a spreadsheet have tabs where blanks were.
+    let spaced = text.contains('\t').then(|| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let text = spaced.as_deref().unwrap_or(text).trim();
     let hash = text.starts_with('#');
     let bare = text.trim_start_matches('#').trim_start();
     if bare.is_empty() {
@@ -127,7 +129,7 @@ pub(super) fn op_of(program: &str) -> Option<Op> {
     Op::from_name(base.strip_suffix("_perf")?)
 }
 
-/// The program that a command line starts: the name of one, followed by one of its options.
+/// The program that a command line starts: the name of one, followed by one of its options, or its path at the end.
 pub(super) fn launched(text: &str) -> Option<&str> {
     if !text.contains("_perf") {
         return None;
@@ -137,8 +139,11 @@ pub(super) fn launched(text: &str) -> Option<&str> {
         let word = word.trim_matches(['"', '\'', '`']);
         let base = word.rsplit('/').next().unwrap_or(word);
         if op_of(base).is_some() {
-            let option = words.next()?;
-            return (option.len() >= 2 && option.starts_with('-')).then_some(base);
+            // Without options a path ends the line; a name alone may be prose.
+            return match words.next() {
+                Some(option) => (option.len() >= 2 && option.starts_with('-')).then_some(base),
+                None => word.contains('/').then_some(base),
+            };
         }
     }
     None
@@ -219,6 +224,9 @@ mod tests {
         assert_eq!(op_of("/x/all_gather_perf_mpi"), Some(Op::AllGather));
         assert_eq!(op_of("alltoallv_perf"), None);
         assert_eq!(launched("> /b/all_reduce_perf -b 8 -e 8G"), Some("all_reduce_perf"));
+        assert_eq!(launched("user@n:~$ sudo ./build/./alltoall_perf"), Some("alltoall_perf"));
+        assert_eq!(launched("NCCL_DEBUG=INFO ./alltoall_perf"), Some("alltoall_perf"));
+        assert_eq!(launched("measured by alltoall_perf"), None);
         assert_eq!(launched("the program all_reduce_perf measures it"), None);
     }
 

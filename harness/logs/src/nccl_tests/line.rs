@@ -27,6 +27,19 @@ impl<'a> ProgramLine<'a> {
         let text::Plain { tag, text, .. } = text::plain(text, is_the_programs);
         ProgramLine { number: *number, tag, text, ended: piece.ended, too_long: piece.too_long }
     }
+
+    /// `[0] ` of MPICH looks like a word of the program, and is a label only before the beginning of a line of it. Once such a
+    /// label is known, it is one before the rest of a line too.
+    pub(super) fn labelled(self, is_known: impl Fn(&str) -> bool) -> Self {
+        let inside = self.text.strip_prefix('[').and_then(|text| text.split_once("] "));
+        let label = inside.filter(|(tag, _)| tag.bytes().all(|byte| byte.is_ascii_digit()) && is_known(tag));
+        match label.filter(|_| self.tag.is_empty()) {
+            Some((tag, rest)) => {
+                ProgramLine { tag: tag.to_owned(), text: Cow::Owned(rest.to_owned()), ..self }
+            }
+            None => self,
+        }
+    }
 }
 
 /// Whether a line begins as a comment, a row, or a line of NCCL does.

@@ -17,6 +17,8 @@ pub(super) struct Layout {
     trailing: Option<Vec<Column>>,
     pub wrong: WrongColumn,
     pub cpu_time: bool,
+    /// Microseconds of a unit of its times.
+    time_unit_us: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,20 +48,26 @@ impl Layout {
             trailing: None,
             wrong: WrongColumn::Unknown,
             cpu_time: false,
+            time_unit_us: 1.0,
         }
     }
 
-    /// Reads `size count type redop root time algbw busbw #wrong ...`; nothing where a line is no such headings.
+    /// Reads `size count type redop root time algbw busbw #wrong ...`, in NCCL 1 and nccl-tests 1 `bytes N type op root time algbw
+    /// busbw res ...`; nothing where a line is no such headings.
     pub(super) fn from_headings(words: &[&str]) -> Option<Layout> {
-        let size = words.windows(3).position(|three| three == ["size", "count", "type"])?;
+        let place = |names: [&str; 3]| words.windows(3).position(|three| three == names);
+        let oldest = place(["bytes", "N", "type"]);
+        let size = place(["size", "count", "type"]).or(oldest)?;
         let mut layout = Layout::bare();
+        // They print milliseconds.
+        layout.time_unit_us = if oldest.is_some() { 1000.0 } else { 1.0 };
         layout.foreign = words.iter().take(size).map(|word| (*word).to_owned()).collect();
         layout.root = Some(false);
         layout.halves.clear();
         let mut trailing = Vec::new();
         for word in words.iter().skip(size + 3) {
             let column = match *word {
-                "redop" if layout.halves.is_empty() => continue,
+                "redop" | "op" if layout.halves.is_empty() => continue,
                 "root" if layout.halves.is_empty() => {
                     layout.root = Some(true);
                     continue;
@@ -71,8 +79,8 @@ impl Layout {
                 }
                 "algbw" => Column::AlgBw,
                 "busbw" => Column::BusBw,
-                "#wrong" | "error" => {
-                    let error = *word == "error";
+                "#wrong" | "error" | "res" => {
+                    let error = *word != "#wrong";
                     layout.wrong = if error { WrongColumn::MaxError } else { WrongColumn::Count };
                     Column::Wrong
                 }
@@ -221,7 +229,7 @@ pub(super) fn parse(words: &[&str], layout: &Layout, line: u64) -> Parsed {
         let mut read = Vec::new();
         let mut failed = None;
         for columns in halves {
-            match half(columns, &mut cells, layout.wrong) {
+            match half(columns, &mut cells, layout) {
                 Ok(half) => read.push(half),
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -283,14 +291,14 @@ fn signed(text: &str) -> Option<i64> {
 fn half<'a>(
     columns: &[Column],
     cells: &mut impl Iterator<Item = &'a str>,
-    wrong_column: WrongColumn,
+    layout: &Layout,
 ) -> Result<Option<Half>, Parsed> {
     let (mut figures, mut missing, mut wrong) = (Vec::new(), 0, None);
     let (mut iterations, mut failed) = (Vec::new(), None);
     for column in columns {
         let Some(text) = cells.next() else { return Err(Parsed::Partial) };
         match column {
-            Column::Wrong => wrong = cell::wrong(text, wrong_column),
+            Column::Wrong => wrong = cell::wrong(text, layout.wrong),
             Column::Other | Column::Timestamp => (),
             _ => match cell::figure(text) {
                 Cell::Figure(figure) if matches!(column, Column::Time | Column::AlgBw | Column::BusBw) => {
@@ -310,6 +318,8 @@ fn half<'a>(
     match (figures.as_slice(), missing) {
         ([time, algbw, busbw], 0) => {
             let mut half = Half::new(*time, *algbw, *busbw, wrong);
+            half.time_us *= layout.time_unit_us;
+            half.rounding.time_us *= layout.time_unit_us;
             if let [min_us, max_us, p99_us, cv_pct] = iterations[..] {
                 half.iterations = Some(IterStats { min_us, max_us, p99_us, cv_pct });
             }

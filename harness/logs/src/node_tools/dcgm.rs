@@ -1,7 +1,7 @@
 //! Reads what `dcgmi diag` prints: the JSON of DCGM 2 and 3 (`DCGM GPU Diagnostic`) and of DCGM 4 (`DCGM Diagnostic`), and
 //! the table that it prints without `-j`. A test that was skipped has shown nothing.
 
-use super::{NoResult, document};
+use super::{NoResult, dcgm_table, document};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -15,6 +15,8 @@ pub struct Diagnosis {
     pub version: Option<String>,
     /// Of the driver, where it is printed.
     pub driver: Option<String>,
+    /// What is missing of a table: tests may have been printed there.
+    pub incomplete: Option<&'static str>,
 }
 
 /// How one test ended.
@@ -46,7 +48,7 @@ pub enum Status {
 }
 
 impl Status {
-    fn read(text: &str) -> Option<Status> {
+    pub(super) fn read(text: &str) -> Option<Status> {
         Some(match text.trim().to_ascii_lowercase().as_str() {
             "pass" => Status::Pass,
             "fail" => Status::Fail,
@@ -117,10 +119,15 @@ struct Summary {
     warnings: Value,
 }
 
+/// Whether a text has the table of `dcgmi diag`, or a part of it.
+pub(super) fn is_table(text: &str) -> bool {
+    dcgm_table::is_one(text)
+}
+
 /// The results in a text; an error where it has none, or one of an unknown status.
 pub fn read(text: &str) -> Result<Diagnosis, NoResult> {
-    let is_table = text.lines().any(|line| line.contains("| Diagnostic ") && line.contains("| Result "));
-    if is_table && !text.trim_start().starts_with('{') { table(text) } else { json(text) }
+    let is_table = dcgm_table::is_one(text) && !text.trim_start().starts_with('{');
+    if is_table { dcgm_table::read(text) } else { json(text) }
 }
 
 fn json(text: &str) -> Result<Diagnosis, NoResult> {
@@ -147,7 +154,7 @@ fn json(text: &str) -> Result<Diagnosis, NoResult> {
 }
 
 /// Tests times GPUs of a node, with room.
-const MOST_RESULTS: usize = 8192;
+pub(super) const MOST_RESULTS: usize = 8192;
 const MOST_GPUS: usize = 256;
 
 impl Diagnosis {
@@ -184,7 +191,7 @@ impl Diagnosis {
     }
 }
 
-fn status(test: &str, text: &str) -> Result<Status, NoResult> {
+pub(super) fn status(test: &str, text: &str) -> Result<Status, NoResult> {
     Status::read(text)
         .ok_or_else(|| format!("test `{}` of dcgmi has the unknown status `{}`", short(test), short(text)))
 }
@@ -208,7 +215,7 @@ fn gpus(result: &ResultJson) -> Result<Vec<Option<u32>>, NoResult> {
 }
 
 /// `0,3`: each once.
-fn gpu_numbers(text: &str) -> Result<Vec<Option<u32>>, NoResult> {
+pub(super) fn gpu_numbers(text: &str) -> Result<Vec<Option<u32>>, NoResult> {
     let numbers: Result<BTreeSet<u32>, _> =
         text.split(',').take(MOST_GPUS).map(|one| one.trim().parse()).collect();
     let numbers = numbers.map_err(|_| format!("a GPU of dcgmi is no number: `{}`", short(text)))?;
@@ -228,60 +235,6 @@ fn warnings(value: &Value) -> Vec<String> {
     }
 }
 
-fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     text.trim().chars().take(300).collect()
-}
-
-/// `| PCIe | Fail - GPU: 3 |`, and lines of explanation below it.
-fn table(text: &str) -> Result<Diagnosis, NoResult> {
-    let mut diagnosis = Diagnosis::default();
-    let (mut last, mut category) = (0..0, String::new());
-    for line in text.lines() {
-        // `+-----  Hardware  ----------+---+`
-        let Some(row) = line.trim().strip_prefix(['|', '+']) else { continue };
-        let is_heading = row.starts_with("-----  ");
-        let cut = if is_heading { row.split_once('+') } else { row.split_once('|') };
-        let Some((name, value)) = cut else { continue };
-        let (name, value) = (name.trim(), value.trim_end().trim_end_matches('|').trim());
-        match name {
-            "DCGM Version" => diagnosis.version = Some(short(value)),
-            "Driver Version Detected" => diagnosis.driver = Some(short(value)),
-            "GPU Device IDs Detected" => {}
-            "Diagnostic" if value == "Result" => {}
-            _ if is_heading => category = short(name.trim_matches(['-', ' '])),
-            "" | "Warning" | "Error" | "Info" => {
-                for result in diagnosis.results.get_mut(last.clone()).into_iter().flatten() {
-                    if result.why.len() < 4 {
-                        result.why.push(short(value));
-                    }
-                }
-            }
-            _ => {
-                let (word, rest) = value.split_once('-').unwrap_or((value, ""));
-                let status = status(name, word)?;
-                let rest = rest.trim().trim_start_matches("GPUs").trim_start_matches("GPU");
-                let rest = rest.trim_start_matches(':').trim();
-                let gpus = match rest.is_empty() || rest.eq_ignore_ascii_case("all") {
-                    true => vec![None],
-                    false => gpu_numbers(rest)?,
-                };
-                if diagnosis.results.len() >= MOST_RESULTS {
-                    return Err(format!("dcgmi lists more than {MOST_RESULTS} results"));
-                }
-                last = diagnosis.results.len()..diagnosis.results.len() + gpus.len();
-                let of = |gpu| TestResult {
-                    test: short(name),
-                    category: category.clone(),
-                    gpu,
-                    status,
-                    why: Vec::new(),
-                };
-                diagnosis.results.extend(gpus.into_iter().map(of));
-            }
-        }
-    }
-    match diagnosis.results.is_empty() {
-        true => Err("dcgmi lists no test".to_owned()),
-        false => Ok(diagnosis),
-    }
 }

@@ -20,6 +20,8 @@ pub struct Gpu {
     pub rates: Vec<Option<f64>>,
     /// Products that came out wrong; of a process that died the count says nothing.
     pub errors: u64,
+    /// A count of wrong products was negative, or not a number behind a warning: `errors` is too low.
+    pub overflowed: bool,
     /// Its process ended before the others.
     pub died: bool,
     /// The hundredth of the run behind which it finished nothing, while others did to the end.
@@ -35,6 +37,20 @@ impl Gpu {
     /// Whether it finished anything at all.
     pub fn computed(&self) -> bool {
         self.rates.iter().flatten().any(|rate| *rate > 0.0)
+    }
+
+    /// Whether products came out wrong.
+    pub fn is_wrong(&self) -> bool {
+        self.errors > 0 || self.overflowed
+    }
+
+    /// How many products came out wrong, for a message.
+    pub fn wrong_products(&self) -> String {
+        match (self.overflowed, self.errors) {
+            (true, 0) => "more products than gpu-burn can count".to_owned(),
+            (true, errors) => format!("more than {errors} products"),
+            (false, errors) => format!("{errors} products"),
+        }
     }
 }
 
@@ -115,8 +131,16 @@ impl Burn {
         for (gpu, part) in errors.iter().enumerate().filter(|_| has_errors) {
             let gpu = self.gpu(gpu);
             gpu.died |= part.contains("DIED");
-            let count = part.split_whitespace().next().and_then(|count| count.parse::<u64>().ok());
-            let Some(count) = count.filter(|_| !gpu.died) else { continue };
+            if gpu.died {
+                continue;
+            }
+            let count = part.split_whitespace().next().and_then(|count| count.parse::<i64>().ok());
+            // The counter has 32 bits, and turns negative; the warning stands behind whatever it shows.
+            let Some(count) = count.and_then(|count| u64::try_from(count).ok()) else {
+                gpu.overflowed |= count.is_some() || part.contains("WARNING");
+                continue;
+            };
+            gpu.overflowed |= count == 0 && part.contains("WARNING");
             // It counts from 0 again after each summary.
             if count < gpu.last_errors {
                 gpu.errors = gpu.errors.saturating_add(gpu.last_errors);

@@ -1,10 +1,13 @@
 //! What programs print that test one node by itself: its GPUs, its memory, its disks. One file for each program.
 
 pub mod dcgm;
+mod dcgm_table;
 pub mod fio;
 pub mod gpu_burn;
 pub mod gpu_state;
 pub mod host_state;
+mod kernel;
+mod labels;
 pub mod nvbandwidth;
 pub mod output;
 pub mod stream;

@@ -2,6 +2,7 @@
 
 use super::{NoResult, agree, document, last_line};
 use serde::Deserialize;
+use std::fmt;
 
 /// All tests of one call.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -12,6 +13,8 @@ pub struct Bandwidths {
     pub version: Option<String>,
     /// Of the driver.
     pub driver: Option<String>,
+    /// Errors that it printed outside of its tests, such as the end of its process.
+    pub errors: Vec<String>,
 }
 
 /// One test.
@@ -20,7 +23,33 @@ pub struct Test {
     /// Such as `host_to_device_memcpy_ce`.
     pub name: String,
     /// The rates, or why there are none.
-    pub rates: Result<Matrix, NoResult>,
+    pub rates: Result<Matrix, NoRates>,
+}
+
+/// Why a test has no rates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoRates {
+    /// This machine cannot run it.
+    Waived,
+    /// It failed, by the line that says why.
+    Failed(String),
+    /// Its figures are missing, or contradict each other.
+    Unclear(String),
+}
+
+impl fmt::Display for NoRates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoRates::Waived => f.write_str("waived: this machine cannot run it"),
+            NoRates::Failed(why) | NoRates::Unclear(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<NoResult> for NoRates {
+    fn from(why: NoResult) -> NoRates {
+        NoRates::Unclear(why)
+    }
 }
 
 /// Rates in GB/s by row and column; nothing where a pair does not exist.
@@ -67,10 +96,7 @@ pub fn read(text: &str) -> Result<Bandwidths, NoResult> {
 fn json(text: &str) -> Result<Bandwidths, NoResult> {
     let Document { nvbandwidth: body } = document(text, "nvbandwidth")?;
     if let Some(error) = &body.error {
-        return Err(format!(
-            "nvbandwidth ended with an error: {}",
-            error.trim().chars().take(300).collect::<String>()
-        ));
+        return Err(format!("nvbandwidth ended with an error: {}", short(error)));
     }
     let version = body.version.or(body.git_version).filter(|version| !version.is_empty());
     let tests = body
@@ -78,20 +104,21 @@ fn json(text: &str) -> Result<Bandwidths, NoResult> {
         .unwrap_or_default()
         .into_iter()
         .map(|test| Test { rates: matrix_of(&test), name: test.name });
-    Ok(Bandwidths { tests: tests.collect(), version, driver: body.driver })
+    Ok(Bandwidths { tests: tests.collect(), version, driver: body.driver, errors: Vec::new() })
 }
 
-fn matrix_of(test: &TestJson) -> Result<Matrix, NoResult> {
+fn matrix_of(test: &TestJson) -> Result<Matrix, NoRates> {
     if let Some(error) = &test.error {
-        return Err(error.trim().chars().take(300).collect());
+        return Err(NoRates::Failed(short(error)));
     }
     match (test.status.as_deref(), &test.bandwidth_matrix) {
         (Some("Passed"), Some(matrix)) => {
             let row = |row: &Vec<String>| row.iter().map(|word| cell(word)).collect::<Result<Vec<_>, _>>();
-            checked(matrix.iter().map(row).collect::<Result<Matrix, _>>()?, test.sum)
+            Ok(checked(matrix.iter().map(row).collect::<Result<Matrix, _>>()?, test.sum)?)
         }
-        (Some("Waived"), _) => Err("waived: this machine cannot run it".to_owned()),
-        (status, _) => Err(format!("it ended with status `{}`", status.unwrap_or("none"))),
+        (Some("Waived"), _) => Err(NoRates::Waived),
+        (Some(status), _) => Err(NoRates::Failed(format!("it ended with status `{}`", short(status)))),
+        (None, _) => Err(NoRates::Unclear("it ended with status `none`".to_owned())),
     }
 }
 
@@ -121,35 +148,63 @@ fn checked(matrix: Matrix, sum: Option<f64>) -> Result<Matrix, NoResult> {
     }
 }
 
+/// A test whose end is still to come.
+struct Open {
+    name: String,
+    matrix: Matrix,
+    error: Option<String>,
+}
+
+impl Open {
+    fn close(self, sum: Option<f64>) -> Test {
+        let rates = match (self.error, sum) {
+            (Some(error), _) => Err(NoRates::Failed(error)),
+            (None, Some(_)) => checked(self.matrix, sum).map_err(NoRates::Unclear),
+            (None, None) => Err(NoRates::Unclear("it has no `SUM`: the output may be cut".to_owned())),
+        };
+        Test { name: self.name, rates }
+    }
+}
+
+/// Errors that are listed.
+const MOST_ERRORS: usize = 16;
+
 /// `Running NAME.`, a heading, a row of columns, the rows, `SUM NAME 1985.60`.
 fn lines(text: &str) -> Result<Bandwidths, NoResult> {
     let mut read = Bandwidths::default();
-    let mut open: Option<(String, Matrix)> = None;
-    let close = |open: &mut Option<(String, Matrix)>, sum: Option<f64>, tests: &mut Vec<Test>| {
-        if let Some((name, matrix)) = open.take() {
-            let rates = match sum {
-                Some(_) => checked(matrix, sum),
-                None => Err("it has no `SUM`: the output may be cut".to_owned()),
-            };
-            tests.push(Test { name, rates });
-        }
-    };
+    let mut open: Option<Open> = None;
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["nvbandwidth", "Version:", version] => read.version = Some((*version).to_owned()),
             ["Driver", "Version:", version] => read.driver = Some((*version).to_owned()),
             ["Running", name] => {
-                close(&mut open, None, &mut read.tests);
-                open = Some((name.trim_end_matches('.').to_owned(), Vec::new()));
+                read.tests.extend(open.take().map(|open| open.close(None)));
+                let name = name.trim_end_matches('.').to_owned();
+                open = Some(Open { name, matrix: Vec::new(), error: None });
             }
-            ["SUM", name, sum] if open.as_ref().is_some_and(|(open, _)| open == name) => {
-                let sum = sum.parse().map_err(|_| format!("the sum of {name} is no number"))?;
-                close(&mut open, Some(sum), &mut read.tests);
+            ["Waiving", name] => {
+                // The test that is waived may be the one that was begun.
+                let name = name.trim_end_matches('.').to_owned();
+                let other = open.take().filter(|open| open.name != name);
+                read.tests.extend(other.map(|open| open.close(None)));
+                read.tests.push(Test { name, rates: Err(NoRates::Waived) });
             }
-            [row, rates @ ..] if open.is_some() && row.parse::<u32>().is_ok() => {
+            ["SUM", name, sum] if open.as_ref().is_some_and(|open| open.name == *name) => {
+                let sum = sum.parse().map_err(|_| format!("the sum of {} is no number", short(name)))?;
+                read.tests.extend(open.take().map(|open| open.close(Some(sum))));
+            }
+            _ if is_error(line.trim()) => match &mut open {
+                Some(open) => {
+                    open.error.get_or_insert_with(|| short(line));
+                }
+                None if read.errors.len() < MOST_ERRORS => read.errors.push(short(line)),
+                None => {}
+            },
+            [row, rates @ ..] if row.parse::<u32>().is_ok() => {
                 let is_rate = |word: &&str| word.contains('.') || *word == "N/A";
-                let Some((_, matrix)) = open.as_mut().filter(|_| rates.iter().any(is_rate)) else { continue };
+                let open = open.as_mut().filter(|_| rates.iter().any(is_rate));
+                let Some(Open { matrix, .. }) = open else { continue };
                 if matrix.len() <= MOST {
                     matrix.push(rates.iter().map(|word| cell(word)).collect::<Result<_, _>>()?);
                 }
@@ -157,6 +212,26 @@ fn lines(text: &str) -> Result<Bandwidths, NoResult> {
             _ => {}
         }
     }
-    close(&mut open, None, &mut read.tests);
+    read.tests.extend(open.map(|open| open.close(None)));
     Ok(read)
+}
+
+/// What nvbandwidth prints before it ends with an error, and what a shell says of a process that ended so.
+fn is_error(line: &str) -> bool {
+    const BEGIN: [&str; 8] = [
+        "ASSERT in expression",
+        "Invalid value when checking the pattern",
+        "CUDA_ERROR_",
+        "NVML_ERROR_",
+        "terminate called after",
+        "Aborted",
+        "Segmentation fault",
+        "Killed",
+    ];
+    let line = line.strip_prefix('[').unwrap_or(line);
+    BEGIN.iter().any(|begin| line.starts_with(begin)) || line.contains("(core dumped)")
+}
+
+fn short(text: &str) -> String {
+    text.trim().chars().take(300).collect()
 }

@@ -2,14 +2,16 @@
 //! results are rows. What is known and not read is refused by name.
 
 use super::dcgm::{self, Status};
-use super::nvbandwidth::Matrix;
-use super::{NoResult, fio, gpu_burn, nvbandwidth, stream};
+use super::nvbandwidth::{Matrix, NoRates};
+use super::{NoResult, fio, gpu_burn, kernel, labels, nvbandwidth, stream};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// What a program printed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct NodeOutput {
+    /// The label that a launcher put before its lines: a node or a task; empty where none did.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub who: String,
     /// As people call it: `dcgmi diag`.
     pub program: &'static str,
     /// Of the program, where it is printed.
@@ -18,6 +20,8 @@ pub struct NodeOutput {
     pub rows: Vec<Row>,
     /// What the program itself calls a failure, one line each.
     pub failures: Vec<String>,
+    /// What is missing or contradictory: without a failure it is no pass either.
+    pub findings: Vec<String>,
 }
 
 /// One result.
@@ -40,15 +44,41 @@ pub const KERNEL: &str = "the kernel";
 
 type Read = fn(&str) -> Result<NodeOutput, NoResult>;
 
-/// Programs by what only their output has; all texts of one of the lists must be in it.
-const PROGRAMS: [(&[&[&str]], Read); 6] = [
-    (&[&["DCGM Diagnostic\""], &["DCGM GPU Diagnostic\""], &["| Diagnostic ", "| Result "]], diagnosis),
-    (&[&["\"nvbandwidth\""], &["nvbandwidth Version:"], &["memcpy", "bandwidth (GB/s)"]], copies),
-    (&[&["\"fio version\""]], disks),
-    (&[&["STREAM version", "Best Rate"]], memory),
-    (&[&["proc'd:", "errors:"]], burn),
-    (&[&["Xid (PCI:"]], kernel),
+/// Programs by what only their output has.
+const PROGRAMS: [(fn(&str) -> bool, Read); 6] = [
+    (
+        |text| has_any(text, &[&["DCGM Diagnostic\""], &["DCGM GPU Diagnostic\""]]) || dcgm::is_table(text),
+        diagnosis,
+    ),
+    (
+        |text| {
+            has_any(text, &[&["\"nvbandwidth\""], &["nvbandwidth Version:"], &["memcpy", "bandwidth (GB/s)"]])
+        },
+        copies,
+    ),
+    (|text| text.contains("\"fio version\""), disks),
+    (|text| has_any(text, &[&["STREAM version", "Best Rate"]]), memory),
+    (|text| has_any(text, &[&["proc'd:", "errors:"], &["Tested ", " GPUs:", "GPU 0: "]]), burn),
+    (
+        |text| {
+            has_any(
+                text,
+                &[
+                    &["Xid (PCI:"],
+                    &["NVRM:", kernel::LOST],
+                    &["NVRM:", kernel::NOT_STARTED],
+                    &["NVRM:", kernel::OF_GSP],
+                ],
+            )
+        },
+        kernel::read,
+    ),
 ];
+
+/// Whether all texts of one of the lists are in a text.
+fn has_any(text: &str, any: &[&[&str]]) -> bool {
+    any.iter().any(|all| all.iter().all(|one| text.contains(one)))
+}
 
 /// What is known and not read: its texts, what it is, and what to do.
 const OTHERS: [(&[&str], &str, &str); 17] = [
@@ -97,19 +127,42 @@ const OTHERS: [(&[&str], &str, &str); 17] = [
 
 const PROBE: &str = "`harness inventory probe` reads the state of GPUs itself";
 
-/// The results in a text; an error that says why there are none.
-pub fn read(text: &str) -> Result<NodeOutput, NoResult> {
-    let has = |all: &&[&str]| all.iter().all(|one| text.contains(one));
-    if let Some((_, read)) = PROGRAMS.iter().find(|(any, _)| any.iter().any(&has)) {
-        return read(text);
+/// What each program in a text printed, by label; an error that says why there is nothing.
+pub fn read(text: &str) -> Result<Vec<NodeOutput>, NoResult> {
+    if text.trim().is_empty() {
+        return Err("it is empty".to_owned());
     }
-    match OTHERS.iter().find(|(all, ..)| has(all)) {
-        Some((_, what, instead)) => Err(format!("{what}: not read; {instead}")),
-        None if text.trim().is_empty() => Err("it is empty".to_owned()),
-        None => Err("no output of `dcgmi diag`, nvbandwidth, gpu_burn, STREAM or fio, and no line of an Xid"
-            .to_owned()),
+    let (mut outputs, mut refused) = (Vec::new(), Vec::new());
+    for (who, text) in labels::by_label(text) {
+        for (_, read) in PROGRAMS.iter().filter(|(is_its, _)| is_its(&text)) {
+            match read(&text) {
+                Ok(output) => outputs.push(NodeOutput { who: who.clone(), ..output }),
+                Err(why) => refused.push((who.clone(), why)),
+            }
+        }
+    }
+    // What of one program is not read beside what of another is, is no pass.
+    match (outputs.first_mut(), refused.first()) {
+        (Some(output), Some(_)) => {
+            let more = refused.iter().map(|(who, why)| match who.is_empty() {
+                true => format!("also in the file, and not read: {why}"),
+                false => format!("also in the file, from {who}, and not read: {why}"),
+            });
+            output.findings.extend(more.take(MOST_REFUSED));
+            Ok(outputs)
+        }
+        (Some(_), None) => Ok(outputs),
+        (None, Some((_, why))) => Err(why.clone()),
+        (None, None) => Err(match OTHERS.iter().find(|(all, ..)| has_any(text, &[*all])) {
+            Some((_, what, instead)) => format!("{what}: not read; {instead}"),
+            None => "no output of `dcgmi diag`, nvbandwidth, gpu_burn, STREAM or fio, and no line of an Xid"
+                .to_owned(),
+        }),
     }
 }
+
+/// Of parts of one file.
+const MOST_REFUSED: usize = 16;
 
 fn diagnosis(text: &str) -> Result<NodeOutput, NoResult> {
     let read = dcgm::read(text)?;
@@ -133,6 +186,8 @@ fn diagnosis(text: &str) -> Result<NodeOutput, NoResult> {
             ..Row::default()
         });
     }
+    let incomplete = read.incomplete.map(|what| format!("{what}: tests may be missing"));
+    output.findings.extend(incomplete);
     Ok(output)
 }
 
@@ -143,6 +198,11 @@ fn copies(text: &str) -> Result<NodeOutput, NoResult> {
         match test.rates {
             Ok(rates) => output.rows.extend(least_and_most(&test.name, &rates)),
             Err(why) => {
+                match &why {
+                    NoRates::Waived => {}
+                    NoRates::Failed(why) => output.failures.push(format!("{}: {why}", test.name)),
+                    NoRates::Unclear(why) => output.findings.push(format!("{}: {why}", test.name)),
+                }
                 output.rows.push(Row {
                     what: test.name,
                     result: format!("not measured: {why}"),
@@ -151,6 +211,7 @@ fn copies(text: &str) -> Result<NodeOutput, NoResult> {
             }
         }
     }
+    output.failures.extend(read.errors);
     Ok(output)
 }
 
@@ -178,17 +239,22 @@ fn least_and_most(test: &str, rates: &Matrix) -> Vec<Row> {
 fn burn(text: &str) -> Result<NodeOutput, NoResult> {
     let read = gpu_burn::read(text.as_bytes()).map_err(|error| error.to_string())??;
     let mut output = NodeOutput { program: "gpu_burn", ..NodeOutput::default() };
+    let is_closed = read.gpus.iter().any(|gpu| gpu.ok.is_some());
+    if !is_closed {
+        output
+            .findings
+            .push("it has no closing lines: it did not come to its end, or the output is cut".to_owned());
+    }
     for (number, gpu) in (0..).zip(&read.gpus) {
         let rates: Vec<f64> = gpu.rates.iter().flatten().copied().collect();
         let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64 / 1000.0;
-        let is_closed = read.gpus.iter().any(|other| other.ok.is_some());
-        let failure = match (gpu.died, gpu.errors, gpu.ok) {
+        let failure = match (gpu.died, gpu.is_wrong(), gpu.ok) {
             (true, ..) => Some("ended before the others"),
-            (false, 0, _) if gpu.stopped.is_some() => Some("finished nothing any more while others did"),
-            (false, 0, None) if is_closed => Some("has no closing line"),
-            (false, 1.., _) => Some("computed wrong products"),
-            (false, 0, Some(false)) => Some("is faulty by its closing line"),
-            (false, 0, _) if !gpu.computed() => Some("computed nothing"),
+            (false, false, _) if gpu.stopped.is_some() => Some("finished nothing any more while others did"),
+            (false, false, None) if is_closed => Some("has no closing line"),
+            (false, true, _) => Some("computed wrong products"),
+            (false, false, Some(false)) => Some("is faulty by its closing line"),
+            (false, false, _) if !gpu.computed() => Some("computed nothing"),
             _ => None,
         };
         output.failures.extend(failure.map(|why| format!("GPU {number} {why}")));
@@ -215,7 +281,7 @@ fn memory(text: &str) -> Result<NodeOutput, NoResult> {
         |what: &str, value| Row { what: what.to_owned(), value: Some(value), unit: "GB/s", ..Row::default() };
     let failures = if read.valid { Vec::new() } else { vec!["the sums came out wrong".to_owned()] };
     let rows = vec![row("copy", read.copy), row("triad", read.triad)];
-    Ok(NodeOutput { program: "STREAM", version: None, rows, failures })
+    Ok(NodeOutput { program: "STREAM", rows, failures, ..NodeOutput::default() })
 }
 
 fn disks(text: &str) -> Result<NodeOutput, NoResult> {
@@ -235,45 +301,9 @@ fn disks(text: &str) -> Result<NodeOutput, NoResult> {
     Ok(output)
 }
 
-/// How often each Xid stands in a log of the kernel, by device.
-fn kernel(text: &str) -> Result<NodeOutput, NoResult> {
-    let mut all: BTreeMap<(&str, &str, u32), u32> = BTreeMap::new();
-    for line in text.lines() {
-        let Some((before, rest)) = line.split_once("Xid (") else { continue };
-        let Some((device, rest)) = rest.split_once("): ") else { continue };
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let Ok(number) = rest[..digits].parse::<u32>() else { continue };
-        let kind = if before.ends_with('S') { "SXid" } else { "Xid" };
-        *all.entry((kind, device, number)).or_default() += 1;
-    }
-    if all.is_empty() {
-        return Err("no line of an Xid is complete".to_owned());
-    }
-    let row = |((kind, device, number), times): ((&str, &str, u32), u32)| Row {
-        what: format!("{kind} {number} of {device}"),
-        value: Some(f64::from(times)),
-        unit: "lines",
-        ..Row::default()
-    };
-    Ok(NodeOutput { program: KERNEL, rows: all.into_iter().map(row).collect(), ..NodeOutput::default() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn xids_are_counted_by_device_and_number() {
-        let text = "[1.0] NVRM: Xid (PCI:0000:53:00): 48, pid=1, name=x, DBE\n\
-                    NVRM: Xid (PCI:0000:53:00): 48, again\n\
-                    nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20034, Fatal, Link 48\n\
-                    NVRM: Xid (PCI:0000:53:00): cut";
-        let rows: Vec<(String, Option<f64>)> =
-            read(text).expect("read").rows.into_iter().map(|row| (row.what, row.value)).collect();
-        let expected = [("SXid 20034 of PCI:0000:06:00.0", 1.0), ("Xid 48 of PCI:0000:53:00", 2.0)];
-        assert_eq!(rows, expected.map(|(what, value)| (what.to_owned(), Some(value))));
-        assert!(read("NVRM: Xid (PCI:").is_err());
-    }
 
     #[test]
     fn what_is_not_read_is_refused_by_name() {

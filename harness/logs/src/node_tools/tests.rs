@@ -39,6 +39,63 @@ fn a_diagnosis_is_read_in_the_json_of_dcgm_3_and_4_and_as_a_table() {
     assert_eq!(dcgm::read(new).expect("read").version.as_deref(), Some("4.2.3"));
 }
 
+const HEAD: &str = "+-----+-----+\n| Diagnostic                | Result           |\n+===========+=======+\n\
+    |-----  Metadata  ----------+------|\n| DCGM Version   | 3.3.1 |\n| EUD Test Version | eud.1 |\n| Number of CPUs Detected | 2 |\n\
+    +-----  Hardware  -------+-------+\n";
+
+#[test]
+fn a_gpu_that_failed_below_those_that_passed_is_a_result() {
+    let table = format!(
+        "{HEAD}| GPU Memory | Pass - GPUs: 0, 2, 1 |\n|  | 1, 13 |\n|  | Fail - GPUs: 3, 4 |\n\
+         | Warning | GPU 4 Thermal violations totaling 7.5 seconds st |\n|  | arted |\n| Info | GPU 0 is warm |\n\
+         | Targeted Power | Pass - All |\n+-----+-----+\n"
+    );
+    let memory = |gpu, status| ("GPU Memory".to_owned(), gpu, status);
+    let passed = [0, 2, 11, 13].map(|gpu| memory(Some(gpu), Status::Pass));
+    let failed = [3, 4].map(|gpu| memory(Some(gpu), Status::Fail));
+    let power = [("Targeted Power".to_owned(), None, Status::Pass)];
+    assert_eq!(results(&table), [&passed[..], &failed, &power].concat());
+    let read = dcgm::read(&table).expect("read");
+    let why: Vec<_> = read.results.iter().map(|result| result.why.len()).collect();
+    assert_eq!(why, [1, 0, 0, 0, 0, 1, 0], "a text is about the GPU that it names");
+    assert_eq!(read.results[5].why, ["GPU 4 Thermal violations totaling 7.5 seconds started"]);
+    assert_eq!((read.version.as_deref(), read.incomplete), (Some("3.3.1"), None));
+}
+
+#[test]
+fn results_by_gpu_of_dcgm_4_stand_below_the_test() {
+    let table = format!(
+        "{HEAD}| memory | Fail |\n|  | GPU0: Pass |\n|  | GPU1: Fail |\n| Warning: GPU1 | page faults |\n\
+         | pcie | Warn |\n|  | GPU0: Pass |\n|  | GPU1: Pass |\n| cpu_eud | Pass |\n|  | CPU0: Pass |\n+-----+-----+\n"
+    );
+    let expected = [
+        ("memory", Some(0), Status::Pass),
+        ("memory", Some(1), Status::Fail),
+        ("pcie", Some(0), Status::Pass),
+        ("pcie", Some(1), Status::Pass),
+        // What only the summary knows.
+        ("pcie", None, Status::Warn),
+        ("cpu_eud", None, Status::Pass),
+    ];
+    assert_eq!(results(&table), expected.map(|(test, gpu, status)| (test.to_owned(), gpu, status)));
+    assert_eq!(dcgm::read(&table).expect("read").results[1].why, ["page faults"]);
+}
+
+#[test]
+fn a_table_that_is_cut_is_read_and_called_incomplete() {
+    let cut = format!("{HEAD}| memory | Pass - GPUs: 0, 1 |\n");
+    let headless =
+        "+-----  Integration  ---+-----+\n| PCIe | Fail - All |\n| Warning | GPU 0 link is down |\n";
+    for (text, what) in [(cut.as_str(), "closing rule"), (headless, "beginning")] {
+        let read = dcgm::read(text).expect("read");
+        assert!(read.incomplete.is_some_and(|it| it.contains(what)), "{read:?}");
+        let outputs = super::output::read(text).expect("read");
+        let [output] = &outputs[..] else { panic!("of one program") };
+        assert_eq!(output.findings.len(), 1);
+    }
+    assert_eq!(results(headless), [("PCIe".to_owned(), None, Status::Fail)]);
+}
+
 #[test]
 fn what_only_the_summary_of_a_test_knows_is_a_result() {
     let text = r#"{"DCGM Diagnostic": {"test_categories": [{"tests": [{"name": "eud", "results": [],
@@ -64,6 +121,41 @@ fn copies_are_read_as_json_and_as_text() {
     }
 }
 
+#[test]
+fn a_test_of_nvbandwidth_that_failed_is_a_failure_and_one_that_is_cut_a_finding() {
+    let head = "nvbandwidth Version: v0.7\nRunning a.\n 0\n0 55.10\n\nSUM a 55.10\n\nRunning b.\n";
+    let table = [
+        (" Invalid value when checking the pattern at 0x10\nASSERT in expression x == 0\n", 1, 0),
+        ("[CUDA_ERROR_NOT_PERMITTED] operation not permitted in expression x\n", 1, 0),
+        ("terminate called after throwing an instance of 'std::bad_alloc'\nAborted (core dumped)\n", 1, 0),
+        (" 0\n0 4.0\nSUM b 4.0\nSegmentation fault (core dumped)\n", 1, 0),
+        (" 0\n0 4.0\n", 0, 1),
+        (" 0\n0 4.0\nSUM b 8.0\n", 0, 1),
+        (" 0\n0 4.0\nSUM b 4.0\nWaiving c.\n", 0, 0),
+    ];
+    for (rest, failures, findings) in table {
+        let outputs = super::output::read(&format!("{head}{rest}")).expect(rest);
+        let [output] = &outputs[..] else { panic!("{rest}: {outputs:?}") };
+        assert_eq!(
+            (output.failures.len(), output.findings.len()),
+            (failures, findings),
+            "{rest}: {output:?}"
+        );
+        assert_eq!(output.rows[0].value, Some(55.1), "{rest}");
+    }
+}
+
+#[test]
+fn every_program_of_a_text_is_read() {
+    let burn = "10.0%  proc'd: 10 (500 Gflop/s)   errors: 0   temps: 38 C \ndone\n\nTested 1 GPUs:\n\tGPU 0: FAULTY\n";
+    let table = format!("{HEAD}| memory | Pass - All |\n+-----+-----+\n");
+    let outputs = super::output::read(&format!("{table}{burn}")).expect("read");
+    let seen: Vec<_> = outputs.iter().map(|output| (output.program, output.failures.len())).collect();
+    assert_eq!(seen, [("dcgmi diag", 0), ("gpu_burn", 1)]);
+    let outputs = super::output::read(&format!("{table}{{\"fio version\": ")).expect("read");
+    assert_eq!(outputs[0].findings, ["also in the file, and not read: the JSON of fio is cut off"]);
+}
+
 fn burn(text: &str) -> gpu_burn::Burn {
     gpu_burn::read(text.as_bytes()).expect("in memory").expect("a result")
 }
@@ -85,6 +177,32 @@ fn a_burn_has_rates_errors_and_verdicts_by_gpu() {
     let rates = [first.rates[10], first.rates[11], first.rates[12], first.rates[50]];
     assert_eq!(rates, [Some(500.0), Some(510.0), None, Some(505.0)]);
     assert_eq!(third.rates[50], None);
+}
+
+#[test]
+fn a_count_of_errors_that_overflowed_is_no_absence_of_errors() {
+    let read = burn(
+        "10.0%  proc'd: 10 (500 Gflop/s) - 10 (490 Gflop/s) - 10 (480 Gflop/s)   errors: 0 - -7340032  (WARNING!)- 3  (WARNING!)  temps: 1 C \n\
+         20.0%  proc'd: 20 (500 Gflop/s) - 20 (490 Gflop/s) - 20 (480 Gflop/s)   errors: 0 - -9340032  (WARNING!)- -5  (WARNING!)  temps: 1 C \n",
+    );
+    let seen: Vec<_> = read.gpus.iter().map(|gpu| (gpu.is_wrong(), gpu.wrong_products())).collect();
+    let expected = [
+        (false, "0 products"),
+        (true, "more products than gpu-burn can count"),
+        (true, "more than 3 products"),
+    ];
+    assert_eq!(seen, expected.map(|(is_wrong, count)| (is_wrong, count.to_owned())));
+}
+
+#[test]
+fn a_burn_without_an_end_or_without_a_product_is_no_pass() {
+    let seen = |text: &str| {
+        let outputs = super::output::read(text).expect(text);
+        (outputs[0].failures.clone(), outputs[0].findings.len())
+    };
+    let progress = "50.0%  proc'd: 10 (500 Gflop/s)   errors: 0   temps: 38 C \n";
+    assert_eq!(seen(progress), (vec![], 1));
+    assert_eq!(seen("Tested 1 GPUs:\n\tGPU 0: OK\n"), (vec!["GPU 0 computed nothing".to_owned()], 0));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Lines of logs as their programs wrote them: without what terminals obey, and without the time stamps, labels and
 //! tags that launchers and log collectors put around them. All readers of logs take their lines from here.
 
+mod docker;
 mod escapes;
 mod prefix;
 mod stamps;
@@ -35,6 +36,12 @@ pub(super) struct Plain<'a> {
 /// Takes all wrapping off a line. `begins` returns whether a text begins as a line of the reader's program: some labels
 /// look like words of a program, and are labels only before such a line.
 pub(super) fn plain<'a>(line: &'a str, begins: fn(&str) -> bool) -> Plain<'a> {
+    if let Some(unwrapped) = docker::unwrap(line) {
+        let inner = plain(&unwrapped.log, begins);
+        let moment = inner.moment_ms.or_else(|| moment_ms(unwrapped.time.as_deref()?));
+        let text = Cow::Owned(inner.text.into_owned());
+        return Plain { tag: inner.tag, text, numbers: inner.numbers, moment_ms: moment };
+    }
     let line = without_escapes(line);
     let front = front(&line, begins);
     let (tag, length, numbers) = (front.tag, front.length, front.numbers);

@@ -6,6 +6,8 @@ use super::{stamps, tags};
 const DEPTH: usize = 6;
 /// Longer labels are none.
 const LONGEST: usize = 128;
+/// How torchtitan's logger calls itself before the time of its lines: no rank, and no node.
+const LOGGER: &str = "titan";
 
 /// All prefixes of a line.
 #[derive(Debug, Default, PartialEq)]
@@ -85,16 +87,18 @@ fn certain(line: &str, after_stamp: bool) -> Option<Prefix<'_>> {
     let task = |tag: &str| Numbers { task: tag.parse().ok(), ..Numbers::default() };
     let head = bare.get(..bare.floor_char_boundary(2 * LONGEST)).unwrap_or("");
     if let Some(tag) = tags::find(head, 0).filter(|tag| tag.from == 0) {
-        let rank = tag.who.rsplit_once(',').map_or("", |(_, rank)| rank);
-        return Some(Prefix { numbers: task(rank), ..Prefix::label(tag.who, indent + tag.to) });
+        return Some(Prefix { numbers: task(tag.rank), ..Prefix::label(tag.who, indent + tag.to) });
     }
     if let Some(length) =
         stamps::iso(bare).or_else(|| stamps::bracketed(head)).or_else(|| stamps::syslog(bare))
     {
         return Some(Prefix::stamp(indent + length));
     }
-    if after_stamp && let Some(length) = level(bare) {
+    if after_stamp && let Some(length) = level(bare).or_else(|| stream_of_pod(bare)) {
         return prefix("", length);
+    }
+    if let Some((tag, rank, length)) = ray(head) {
+        return Some(Prefix { numbers: task(rank), ..Prefix::label(tag, indent + length) });
     }
     // `host unit[12]: ` of journald.
     if after_stamp
@@ -138,6 +142,34 @@ fn certain(line: &str, after_stamp: bool) -> Option<Prefix<'_>> {
     prefix(pod, bare.len() - rest.len())
 }
 
+/// `(head, rank=0, pid=3808) ` of SkyPilot, `(RayTrainWorker pid=1193, ip=10.0.0.2) ` of Ray: the label, its rank, and the
+/// length. What stands in the brackets is the label where it names no rank.
+fn ray(text: &str) -> Option<(&str, &str, usize)> {
+    let (inside, rest) = text.strip_prefix('(')?.split_once(')')?;
+    let words = || inside.split([' ', ',']).filter(|word| !word.is_empty());
+    let value = |name: &str| {
+        let value = words().find_map(|word| word.strip_prefix(name));
+        value.filter(|value| is_number(value))
+    };
+    value("pid=")?;
+    // A name, and then nothing but such pairs.
+    let is_one = words()
+        .enumerate()
+        .all(|(at, word)| if at == 0 { is_word(word) } else { word.contains('=') || at < 3 });
+    (is_one && inside.len() <= LONGEST && (rest.is_empty() || rest.starts_with(' '))).then_some(())?;
+    let length = inside.len() + 2 + usize::from(!rest.is_empty());
+    let rank = value("rank=").unwrap_or("");
+    Some((if rank.is_empty() { inside } else { rank }, rank, length))
+}
+
+/// `stdout F ` of containerd and CRI-O, behind its time; `P` where the line goes on in the next.
+fn stream_of_pod(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix("stdout ").or_else(|| text.strip_prefix("stderr "))?;
+    let rest = rest.strip_prefix(['F', 'P'])?;
+    let rest = rest.strip_prefix(' ').or_else(|| rest.is_empty().then_some(rest))?;
+    Some(text.len() - rest.len())
+}
+
 /// `- root - INFO - `, or the level alone, of Python's logging behind its time.
 fn level(text: &str) -> Option<usize> {
     const LEVELS: [&str; 5] = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
@@ -178,7 +210,8 @@ fn likely<'a>(line: &'a str, begins: fn(&str) -> bool) -> Option<Prefix<'a>> {
         let tag = tag.trim_end();
         if (tag.is_empty() || is_word(tag)) && is_ours(rest) {
             let tag = tag.trim_start_matches('[');
-            return prefix(if is_clock(tag) { "" } else { tag }, rest);
+            let is_other = is_clock(tag) || is_uptime(tag) || tag == LOGGER;
+            return prefix(if is_other { "" } else { tag }, rest);
         }
     }
     // stern writes both names without anything between.
@@ -203,6 +236,11 @@ fn is_clock(text: &str) -> bool {
     };
     let (second, fraction) = second.split_once(['.', ',']).unwrap_or((second, "0"));
     is_two(hour) && is_two(minute) && is_two(second) && is_number(fraction)
+}
+
+/// `1843.308145`: the kernel's seconds since it started.
+fn is_uptime(text: &str) -> bool {
+    text.split_once('.').is_some_and(|(seconds, fraction)| is_number(seconds) && is_number(fraction))
 }
 
 fn is_number(text: &str) -> bool {

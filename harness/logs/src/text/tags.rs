@@ -14,6 +14,8 @@ pub(super) struct Tag<'a> {
     pub to: usize,
     /// `1,0`, or with the name of the job; empty where mpirun writes the time alone.
     pub who: &'a str,
+    /// Its rank; empty where there is none.
+    pub rank: &'a str,
 }
 
 /// The first tag at or behind a place.
@@ -30,18 +32,24 @@ fn tag(text: &str, at: usize) -> Option<Tag<'_>> {
         let begin = front.as_bytes().iter().rev().take(LONGEST + 1).position(|byte| *byte == b'[')?;
         front.get(front.len() - begin..)
     });
-    let who = who.filter(|who| {
-        let rank = who.rsplit_once(',').map(|(_, rank)| rank);
-        let is_rank = rank.is_some_and(|rank| !rank.is_empty() && rank.bytes().all(|it| it.is_ascii_digit()));
-        is_rank && who.len() <= LONGEST && !who.contains(char::is_whitespace)
-    });
+    let who =
+        who.filter(|who| rank(who).is_some() && who.len() <= LONGEST && !who.contains(char::is_whitespace));
     let bare = who.map_or(front, |who| &front[..front.len() - who.len() - 2]);
     let stamped = stamps::without_ctime(bare);
     (who.is_some() || stamped.is_some()).then_some(Tag {
         from: stamped.unwrap_or(bare).len(),
         to: at + end.len(),
         who: who.unwrap_or(""),
+        rank: who.and_then(rank).unwrap_or(""),
     })
+}
+
+/// Of `1,3` the last number; SageMaker's mpirun writes `1,mpirank:3,algo-2`.
+fn rank(who: &str) -> Option<&str> {
+    let is_number = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (_, last) = who.rsplit_once(',')?;
+    let named = who.split(',').find_map(|part| part.strip_prefix("mpirank:"));
+    named.or(Some(last)).filter(is_number)
 }
 
 pub(in super::super) fn without_tags(text: &str) -> Cow<'_, str> {

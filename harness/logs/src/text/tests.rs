@@ -15,6 +15,13 @@ const PREFIXES: &[(&str, &str)] = &[
     ("[1,0]<stdout>:", "1,0"),
     ("[1,0]<stderr>:", "1,0"),
     ("[prterun-a-77@1,3]<stdout>: ", "prterun-a-77@1,3"),
+    ("[1,mpirank:8,algo-2]<stdout>:", "1,mpirank:8,algo-2"),
+    ("(head, rank=0, pid=3808) ", "0"),
+    ("(worker1, rank=1, pid=77, ip=10.0.0.2) [1,3]<stdout>:", "1 1,3"),
+    ("(RayTrainWorker pid=1193, ip=10.0.0.2) ", "RayTrainWorker pid=1193, ip=10.0.0.2"),
+    ("\x1b[36m(task pid=12)\x1b[0m ", "task pid=12"),
+    ("2025-11-20T10:00:01.123456789Z stdout F ", ""),
+    ("2025-11-20T10:00:01.5+00:00 stderr P 3: ", "3"),
     ("Thu Nov 20 10:00:01 2025<stdout>:", ""),
     ("Thu Nov 20 10:00:01 2025[1,0]<stdout>:", "1,0"),
     ("2025-11-20T10:00:01.123456789Z ", ""),
@@ -35,6 +42,7 @@ const PREFIXES: &[(&str, &str)] = &[
     ("12:30:01: ", ""),
     ("12:30:01.250 | ", ""),
     ("[12:30:01] ", ""),
+    ("[1084456.074562] ", ""),
     ("worker-1  | 0: ", "worker-1 0"),
     ("\x1b(B\x1b[m", ""),
     ("\x1b]0;title\x1b\\\x1b[1;32m", ""),
@@ -43,6 +51,29 @@ const PREFIXES: &[(&str, &str)] = &[
 
 fn prefixed(prefix: &str, text: &str) -> String {
     text.lines().map(|line| format!("{prefix}{line}\n")).collect()
+}
+
+#[test]
+fn a_table_of_nccl_tests_is_read_from_the_lines_that_docker_keeps() {
+    let wrap = |line: &str| {
+        serde_json::json!({"log": format!("{line}\n"), "stream": "stdout", "time": "2025-11-20T10:00:01Z"})
+            .to_string()
+            + "\n"
+    };
+    let text: String = TABLE.lines().map(wrap).collect();
+    let read = nccl_tests::read(text.as_bytes(), "log").expect("a table");
+    assert_eq!((read.findings.len(), read.runs[0].rows.len(), read.runs[0].concluded), (0, 2, true));
+}
+
+#[test]
+fn the_rank_of_a_label_is_known() {
+    let task = |line: &str| plain(line, |_| false).numbers.task;
+    assert_eq!(task("[1,mpirank:8,algo-2]<stdout>:x"), Some(8));
+    assert_eq!(task("(head, rank=4, pid=3808) x"), Some(4));
+    assert_eq!(task("(RayTrainWorker pid=1193) x"), None);
+    for line in ["(a pid=x) y", "(see pid=12 of the other program in the log) y", "(pid) y", "f(a, pid=3)"] {
+        assert_eq!(plain(line, |_| false).text, line);
+    }
 }
 
 const TABLE: &str = "\

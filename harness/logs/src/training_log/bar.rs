@@ -42,6 +42,32 @@ pub(super) fn bar(text: &str) -> Option<Bar<'_>> {
     })
 }
 
+/// A text at each further `Epoch 0:  47%|`: bars that were drawn without a line break or a carriage return between them.
+pub(super) fn drawn(text: &str) -> Vec<&str> {
+    let begins = text.match_indices("Epoch ").filter(|(at, word)| {
+        let percent = digits(&text[at + word.len()..])
+            .and_then(|(_, rest)| rest.strip_prefix(':'))
+            .and_then(|rest| digits(rest.trim_start()));
+        percent.is_some_and(|(_, rest)| rest.starts_with("%|"))
+    });
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for (at, _) in begins.skip(1) {
+        parts.extend(text.get(from..at));
+        from = at;
+    }
+    parts.extend(text.get(from..));
+    parts
+}
+
+/// Whether a text is a bar that another one was drawn over.
+pub(super) fn is_cut(text: &str) -> bool {
+    let numbers = text.split_once("Epoch ").and_then(|(_, rest)| rest.split_once("%|"));
+    numbers.is_some_and(|(_, rest)| {
+        rest.split_once('[').is_some_and(|(_, inside)| inside.contains('<') && !inside.contains(']'))
+    })
+}
+
 pub(super) fn parse(text: &str) -> Parsed {
     let bar = bar(text)?;
     let (epoch, rest) = digits(bar.head.rsplit_once("Epoch ")?.1.trim_start())?;

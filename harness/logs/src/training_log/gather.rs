@@ -192,6 +192,14 @@ fn series_findings(series: &Series) -> Vec<Finding> {
         let why = format!("{shown}: loss is {loss} at {word} {}, first of {count}", step.iteration);
         findings.push(Finding::new("training-loss-not-finite", why).line(step.line));
     }
+    let odd = |step: &&StepLine| step.grad_norm.is_some_and(|norm| !norm.is_finite());
+    if let Some(step) = series.steps.iter().find(odd) {
+        let count = series.steps.iter().filter(odd).count();
+        let norm = step.grad_norm.unwrap_or(f64::NAN);
+        let why = format!("{shown}: gradient norm is {norm} at {word} {}, first of {count}", step.iteration);
+        findings.push(Finding::new("training-grad-not-finite", why).line(step.line));
+    }
+    findings.extend(skipped(series, &shown));
     let lost: u64 = series.steps.iter().map(|step| step.nan.unwrap_or(0)).sum();
     if let Some(step) = series.steps.iter().find(|step| step.nan.is_some_and(|nan| nan > 0)) {
         let why =
@@ -213,6 +221,30 @@ fn series_findings(series: &Series) -> Vec<Finding> {
     findings.extend(ranks::conflicting_lines(series));
     findings.extend(missing(series, &shown));
     findings
+}
+
+/// Lines of which no step changed anything: a step alone may look for the scale of its losses, more of them do not train.
+fn skipped(series: &Series, shown: &str) -> Option<Finding> {
+    let steps = &series.steps;
+    let apart = |pair: &[StepLine]| pair[1].iteration.saturating_sub(pair[0].iteration);
+    let first = steps.first()?.iteration;
+    let first = steps.get(..2).map_or(first, |pair| first.min(apart(pair)));
+    let intervals = std::iter::once(first).chain(steps.windows(2).map(apart));
+    let all: Vec<&StepLine> = steps
+        .iter()
+        .zip(intervals)
+        .filter(|(step, interval)| step.skipped.is_some_and(|skipped| skipped > 0 && skipped == *interval))
+        .map(|(step, _)| step)
+        .collect();
+    let is_most = all.len() >= 4 && 2 * all.len() > steps.len();
+    let step = all.iter().find(|step| is_most || step.skipped > Some(1))?;
+    let why = format!(
+        "{shown}: all {} up to {} were skipped and changed nothing, the first of {}",
+        text::count(step.skipped.unwrap_or_default(), series.dialect.word()),
+        step.iteration,
+        text::count(all.len() as u64, "such line")
+    );
+    Some(Finding::new("training-all-skipped", why).line(step.line))
 }
 
 /// Steps that the program did not log, judged by the usual distance of its lines.

@@ -11,6 +11,7 @@ mod pipes;
 mod ranks;
 mod samples;
 mod step;
+mod stops;
 #[cfg(test)]
 mod tests;
 mod trainer;
@@ -22,7 +23,7 @@ pub use ranks::{CODE as RANKS_DISAGREE, slowest};
 pub use step::{Dialect, StepLine};
 pub use trainer::TrainerSummary;
 
-use super::stream::Pieces;
+use super::stream::{Piece, Pieces};
 use super::text;
 use gather::Gathered;
 use metric::finding::Finding;
@@ -52,45 +53,36 @@ pub struct TrainingLog {
     pub findings: Vec<Finding>,
 }
 
+/// Code of the findings that say why a training failed.
+pub const FAILURE: &str = stops::CODE;
+
 /// At most this many lines that could not be read are listed one by one.
 const MOST_LISTED: u64 = 3;
 
 /// Reads to the end. A log without any step has no series; one of more than a million is refused.
-pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
+pub fn read(mut from: impl BufRead) -> io::Result<TrainingLog> {
+    // What cannot be read is an error of the first line.
+    let numbers_lines = from.fill_buf().is_ok_and(numbers_lines);
     let mut pieces = Pieces::new(from);
     let mut reader = Reader::default();
     while let Some(piece) = pieces.next_piece()? {
-        let plain = text::plain(&piece.text, begins);
-        let text = &plain.text;
-        let parsed = reader.parse(&plain.tag, text);
-        if !piece.ended
-            && let Some(Ok(_)) = &parsed
-            && !text.trim_end().ends_with(['|', ']', '}'])
-        {
-            // A number may go on where the file ends.
-            reader.of_steps += 1;
-            reader.garble(piece.line, "the file ends mid-line");
-            continue;
+        let line = match numbers_lines {
+            true => behind_number(&piece.text).map_or(piece.text.as_str(), |(_, rest)| rest),
+            false => piece.text.as_str(),
+        };
+        let plain = text::plain(line, begins);
+        let of_steps = reader.of_steps;
+        let mut parts = bar::drawn(&plain.text).into_iter().peekable();
+        while let Some(text) = parts.next() {
+            reader.take(text, &plain, &piece, parts.peek().is_none())?;
         }
-        match parsed {
-            None => {
-                reader.of_epochs += u64::from(is_of_epoch(text));
-                reader.of_pax += u64::from(text.contains("[PAX STATUS]: train_step() took "));
-            }
-            Some(Ok(reported)) => {
-                reader.of_steps += 1;
-                let moment_ms = plain.moment_ms.or(reported.step.moment_ms);
-                let step = StepLine { line: piece.line, moment_ms, ..reported.step };
-                reader.gathered.add(ReportedStep { dialect: reported.dialect, who: plain.tag, step })?;
-            }
-            Some(Err(Garbled { what })) => {
-                reader.of_steps += 1;
-                let cut = if piece.too_long { ", in a line cut for its length" } else { "" };
-                reader.garble(piece.line, &format!("{what}{cut}"));
-            }
+        let is_step = reader.of_steps > of_steps;
+        if is_step {
+            reader.stops.step(piece.line);
         }
+        reader.stops.line(line, piece.line, is_step);
     }
-    let Reader { gathered, mut findings, of_steps, garbled, of_epochs, of_pax, summary, .. } = reader;
+    let Reader { gathered, mut findings, of_steps, garbled, of_epochs, of_pax, summary, stops, .. } = reader;
     if garbled > MOST_LISTED {
         let more = text::count(garbled - MOST_LISTED, "more step line");
         let why = format!("{more} could not be read");
@@ -98,8 +90,31 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
     }
     let series = gathered.series();
     findings.extend(gather::findings(&series));
+    findings.extend(stops.findings());
     let lines = pieces.lines();
     Ok(TrainingLog { lines, of_steps, garbled, of_epochs, of_pax, series, summary, findings })
+}
+
+/// Whether something numbered the lines of a log: `[1743] `, and a greater one in each line that follows. Ranks begin at 0,
+/// and come again.
+fn numbers_lines(beginning: &[u8]) -> bool {
+    const LEAST: usize = 4;
+    let text = String::from_utf8_lossy(beginning);
+    // The last one may go on.
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let numbers: Option<Vec<u64>> =
+        whole.lines().map(|line| behind_number(line).map(|(number, _)| number)).collect();
+    let rises = |numbers: &Vec<u64>| {
+        numbers.len() >= LEAST && numbers[0] > 0 && numbers.windows(2).all(|pair| pair[0] < pair[1])
+    };
+    numbers.is_some_and(|numbers| rises(&numbers))
+}
+
+/// `[1743] text`: the number, and the text.
+fn behind_number(line: &str) -> Option<(u64, &str)> {
+    let (number, rest) = numbers::digits(line.strip_prefix('[')?)?;
+    let rest = rest.strip_prefix(']')?;
+    Some((number, rest.strip_prefix(' ').unwrap_or(rest)))
 }
 
 /// The steps that lines end, in logs that are not of trainings alone. The Trainer of Hugging Face prints a step's
@@ -127,8 +142,9 @@ impl Ends {
 
 /// Whether a text begins as a line of a step does.
 fn begins(text: &str) -> bool {
-    const FIRST: [&str; 9] = [
+    const FIRST: [&str; 10] = [
         "iteration ",
+        "samples/sec: ",
         "Training epoch",
         "Epoch ",
         "Batch ",
@@ -149,6 +165,7 @@ struct Reader {
     tflops: Option<f64>,
     summary: Option<TrainerSummary>,
     findings: Vec<Finding>,
+    stops: stops::Stops,
     of_steps: u64,
     garbled: u64,
     of_epochs: u64,
@@ -184,6 +201,43 @@ impl Reader {
             .or_else(|| automodel::parse(text))
             .or_else(|| bar::parse(text))
             .or_else(|| self.bars.parse(who, text))
+    }
+
+    /// Takes in a line, or a part of it that may be a step of its own.
+    fn take(&mut self, text: &str, plain: &text::Plain<'_>, piece: &Piece, is_last: bool) -> io::Result<()> {
+        let parsed = match is_last || !bar::is_cut(text) {
+            true => self.parse(&plain.tag, text),
+            false => Some(Err(Garbled { what: "a bar that the next one was drawn over".to_owned() })),
+        };
+        if is_last
+            && !piece.ended
+            && let Some(Ok(_)) = &parsed
+            && !text.trim_end().ends_with(['|', ']', '}'])
+        {
+            // A number may go on where the file ends.
+            self.of_steps += 1;
+            self.garble(piece.line, "the file ends mid-line");
+            return Ok(());
+        }
+        match parsed {
+            None => {
+                self.of_epochs += u64::from(is_of_epoch(text));
+                self.of_pax += u64::from(text.contains("[PAX STATUS]: train_step() took "));
+            }
+            Some(Ok(reported)) => {
+                self.of_steps += 1;
+                let moment_ms = plain.moment_ms.or(reported.step.moment_ms);
+                let step = StepLine { line: piece.line, moment_ms, ..reported.step };
+                let who = plain.tag.clone();
+                self.gathered.add(ReportedStep { dialect: reported.dialect, who, step })?;
+            }
+            Some(Err(Garbled { what })) => {
+                self.of_steps += 1;
+                let cut = if piece.too_long { ", in a line cut for its length" } else { "" };
+                self.garble(piece.line, &format!("{what}{cut}"));
+            }
+        }
+        Ok(())
     }
 
     fn garble(&mut self, line: u64, what: &str) {

@@ -1,7 +1,7 @@
 //! Lines of fields between pipes: `iteration 7/ 100 | key: value | ...` of Megatron, and `Training epoch 0, iteration
 //! 7/99 | key: value | ...` of NeMo 2.
 
-use super::numbers::{count, digits, number};
+use super::numbers::{after, count, digits, number};
 use super::step::{Dialect, Garbled, Parsed, ReportedStep, StepLine};
 use crate::text::moment_ms;
 
@@ -20,6 +20,8 @@ pub(super) fn parse(text: &str) -> Parsed {
         iteration,
         of: Some(of),
         moment_ms: moment_ms(before),
+        // GPT-NeoX prints it before the number of the step.
+        samples_per_s: after(before, "samples/sec:").and_then(|rate| number("samples/sec", rate).ok()),
         ..StepLine::default()
     };
     if head(fields).is_some() {
@@ -29,7 +31,7 @@ pub(super) fn parse(text: &str) -> Parsed {
     if dialect == Dialect::Megatron
         && let Some((_, open)) = fields.rsplit_once('|')
         && let Some((key, _)) = open.split_once(':')
-        && KEYS.contains(&key.trim())
+        && (KEYS.contains(&key.trim()) || is_loss(key.trim()))
     {
         return Some(Err(Garbled { what: format!("line ends within `{}`", key.trim()) }));
     }
@@ -56,7 +58,7 @@ const KEYS: &[&str] = &[
     "samples per second",
     "tokens per gpu per second (tgs)",
     "tokens per GPU (tokens/s/GPU)",
-    "lm loss",
+    "approx flops per GPU",
     "grad norm",
     "learning rate",
     "global batch size",
@@ -64,7 +66,16 @@ const KEYS: &[&str] = &[
     "number of nan iterations",
 ];
 
+/// Losses that programs print beside others, which count where they do.
+const LOSSES: &[&str] = &["lm loss", "lm_loss", "reduced_train_loss", "loss"];
+
+/// Whether a field is a loss of the training, whatever the program calls it.
+fn is_loss(key: &str) -> bool {
+    LOSSES.contains(&key) || key.ends_with("loss") && !key.contains("val")
+}
+
 fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
+    let mut other_loss = None;
     for field in fields.split('|') {
         let Some((key, value)) = field.split_once(':') else { continue };
         let key = key.trim();
@@ -76,11 +87,18 @@ fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
             "throughput per GPU (TFLOP/s/GPU)" | "TFLOPS_per_GPU" | "TFLOPs" => {
                 step.tflops_per_gpu = Some(last(key, value)?);
             }
+            "approx flops per GPU" => step.tflops_per_gpu = Some(flops(key, value)?),
             "samples per second" => step.samples_per_s = Some(number(key, value)?),
             "tokens per gpu per second (tgs)" | "tokens/sec/gpu" | "tokens per GPU (tokens/s/GPU)" => {
                 step.tokens_per_gpu_s = Some(last(key, value)?)
             }
-            "lm loss" | "reduced_train_loss" | "loss" => step.loss = Some(number(key, value)?),
+            _ if LOSSES.contains(&key) => step.loss = Some(number(key, value)?),
+            _ if is_loss(key) => {
+                let loss = number(key, value)?;
+                // Of several parts, one that is no number counts.
+                let counts = other_loss.is_none_or(|other: f64| other.is_finite() && !loss.is_finite());
+                other_loss = if counts { Some(loss) } else { other_loss };
+            }
             "grad norm" | "grad_norm" => step.grad_norm = Some(number(key, value)?),
             "learning rate" | "lr" => step.learning_rate = Some(number(key, value)?),
             "global batch size" | "global_batch_size" => step.global_batch = Some(count(key, value)?),
@@ -89,10 +107,21 @@ fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
             _ => {}
         }
     }
+    step.loss = step.loss.or(other_loss);
     // A step's time stands in every line of either program: without it the line is incomplete.
     match step.seconds {
         Some(_) => Ok(step),
         None => Err(Garbled { what: "no step time".to_owned() }),
+    }
+}
+
+/// `112.9TFLOPS`, `1.2PFLOPS` of GPT-NeoX.
+fn flops(key: &str, value: &str) -> Result<f64, Garbled> {
+    let value = value.trim();
+    match (value.strip_suffix("TFLOPS"), value.strip_suffix("PFLOPS")) {
+        (Some(tera), _) => number(key, tera),
+        (None, Some(peta)) => Ok(number(key, peta)? * 1000.0),
+        (None, None) => Err(Garbled { what: format!("`{key}` is not in TFLOPS or PFLOPS") }),
     }
 }
 
@@ -103,9 +132,10 @@ fn last(key: &str, value: &str) -> Result<f64, Garbled> {
     number(key, of_step)
 }
 
-/// `Step Time : 6.93s GPU utilization: 514.0MODEL_TFLOP/s/GPU`, which Megatron-Bridge puts before a step's line.
+/// `Step Time : 6.93s GPU utilization: 514.0MODEL_TFLOP/s/GPU`, which Megatron-Bridge puts before a step's line; that of 2025
+/// says no `MODEL_`.
 pub(super) fn tflops_before(text: &str) -> Option<f64> {
     let (_, rest) = text.split_once("GPU utilization:")?;
-    let (value, _) = rest.split_once("MODEL_TFLOP/s/GPU")?;
-    number("GPU utilization", value).ok()
+    let (value, _) = rest.split_once("TFLOP/s/GPU")?;
+    number("GPU utilization", value.strip_suffix("MODEL_").unwrap_or(value)).ok()
 }

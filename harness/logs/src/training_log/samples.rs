@@ -54,6 +54,8 @@ pub(super) fn torchtitan(text: &str) -> Parsed {
             };
             *place = Some(number(key, value)?);
         }
+        // Ranks of a pipeline that have no last stage print it in place of the loss.
+        step.loss = step.loss.filter(|loss| *loss != -1.0);
         Ok(step)
     };
     Some(read().map(|step| ReportedStep { dialect: Dialect::Torchtitan, who: String::new(), step }))

@@ -222,6 +222,157 @@ fn a_loss_that_is_no_number_is_named_with_its_step() {
 }
 
 #[test]
+fn a_gradient_norm_that_is_no_number_is_named_with_its_step() {
+    let norm = |at: u64, norm: &str| {
+        megatron(at, "1000.0", "2.5").trim_end().to_owned() + &format!(" grad norm: {norm} |\n")
+    };
+    let log = log(&[norm(1, "0.5"), norm(2, "nan"), norm(3, "inf")].concat());
+    assert_eq!(codes(&log), ["training-grad-not-finite"]);
+    assert_eq!(log.findings[0].message, "megatron: gradient norm is NaN at iteration 2, first of 2");
+}
+
+#[test]
+fn lines_of_which_all_steps_were_skipped_are_named() {
+    let line = |at: u64, skipped: u64| {
+        megatron(at, "1000.0", "2.5").trim_end().to_owned()
+            + &format!(" number of skipped iterations: {skipped} |\n")
+    };
+    let text =
+        |lines: &[(u64, u64)]| lines.iter().map(|(at, skipped)| line(*at, *skipped)).collect::<String>();
+    let skipped = log(&text(&[(10, 10), (20, 8), (30, 0)]));
+    assert_eq!(codes(&skipped), ["training-all-skipped"]);
+    let why =
+        "megatron: all 10 iterations up to 10 were skipped and changed nothing, the first of 1 such line";
+    assert_eq!(skipped.findings[0].message, why);
+    assert_eq!(codes(&log(&text(&[(1, 1), (2, 1), (3, 1), (4, 1), (5, 1)]))), ["training-all-skipped"]);
+    // A scale of the loss is found so.
+    assert_eq!(codes(&log(&text(&[(1, 1), (2, 1), (3, 0), (4, 0), (5, 0)]))), [""; 0]);
+    assert_eq!(codes(&log(&text(&[(5010, 10), (5020, 0)]))), ["training-all-skipped"], "resumed");
+}
+
+const NEOX: &str = " samples/sec: 6.500 | iteration       34/   10000 | elapsed time per iteration (ms): 4923.1 | learning rate: 2.111E-06 | \
+    approx flops per GPU: 101.5TFLOPS | lm_loss: 1.118665E+01 | number of skipped iterations:   0 | number of nan iterations:   0 |\n";
+
+#[test]
+fn lines_of_gpt_neox_are_read_with_what_stands_before_the_step() {
+    for (text, tflops) in [(NEOX.to_owned(), 101.5), (NEOX.replace("101.5TFLOPS", "1.2PFLOPS"), 1200.0)] {
+        let step = &log(&text).series[0].steps[0];
+        assert_eq!(
+            (step.iteration, step.samples_per_s, step.tflops_per_gpu, step.loss),
+            (34, Some(6.5), Some(tflops), Some(11.18665))
+        );
+    }
+    assert_eq!(codes(&log(&NEOX.replace("1.118665E+01", "NAN"))), ["training-loss-not-finite"]);
+    let other = |loss: &str| {
+        format!(
+            "iteration 7/ 100 | elapsed time per iteration (ms): 9.5 | loss scale: 1.0 | mtp_1 loss: {loss} |\n"
+        )
+    };
+    assert_eq!(log(&other("2.5")).series[0].steps[0].loss, Some(2.5));
+    assert_eq!(codes(&log(&other("nan"))), ["training-loss-not-finite"]);
+}
+
+#[test]
+fn the_rate_before_a_step_of_megatron_bridge_is_read_in_both_forms() {
+    for rate in ["58.5MODEL_TFLOP/s/GPU", "58.5TFLOP/s/GPU"] {
+        let text = format!("Step Time : 14.26s GPU utilization: {rate}\n{}", megatron(1, "14260.0", "2.5"));
+        assert_eq!(log(&text).series[0].steps[0].tflops_per_gpu, Some(58.5), "{rate}");
+    }
+}
+
+#[test]
+fn a_step_that_a_dictionary_names_itself_is_that_step() {
+    let line = |at: u64| {
+        format!(
+            "{{'loss': 0.5, 'train_speed(iter/s)': 0.25, 'epoch': 0.64, 'global_step/max_steps': '{at}/176', 'percentage': '31%'}}\n"
+        )
+    };
+    let log = log(&(line(56) + &line(57)));
+    let steps =
+        log.series[0].steps.iter().map(|step| (step.iteration, step.of, step.seconds, step.is_running_mean));
+    assert!(steps.eq([(56, Some(176), Some(4.0), true), (57, Some(176), Some(4.0), true)]), "{log:?}");
+}
+
+#[test]
+fn bars_of_one_line_do_not_mix_their_figures() {
+    let bar = |at: u64, loss: &str, end: &str| {
+        format!(
+            "Epoch 0:   3%|#  | {at}/200 [02:19<76:15, 14.05s/it, loss=nan, reduced_train_loss={loss}{end}"
+        )
+    };
+    let cut = log(&(bar(65, "3.5", ", ") + &bar(66, "4.5", "]\n")));
+    let steps: Vec<_> = cut.series[0].steps.iter().map(|step| (step.iteration, step.loss)).collect();
+    assert_eq!((steps, cut.garbled), (vec![(66, Some(4.5))], 1));
+    let whole = log(&(bar(65, "3.5", "]") + &bar(66, "4.5", "]\n")));
+    let steps: Vec<_> = whole.series[0].steps.iter().map(|step| (step.iteration, step.loss)).collect();
+    assert_eq!(steps, [(65, Some(3.5)), (66, Some(4.5))]);
+}
+
+#[test]
+fn numbers_of_lines_are_no_ranks_and_ranks_no_numbers_of_lines() {
+    let bar = |at: u64| format!("  1%|  | {at}/1752 [00:29<1:22:01,  2.83s/it]");
+    let text = format!(
+        "[1743] {}\n[1744] \n[1745] {{'loss': 3.5, 'epoch': 0.01}}\n[1759] {}\n[1760] {{'loss': 2.5, 'epoch': 0.02}}\n",
+        bar(10),
+        bar(20)
+    );
+    let numbered = log(&text);
+    let steps: Vec<_> =
+        numbered.series.iter().map(|series| (series.who.as_str(), series.steps.len())).collect();
+    assert_eq!((steps, numbered.series[0].steps[1].iteration), (vec![("", 2)], 20));
+    let ranks: String = (0..2)
+        .flat_map(|at| (0..4).map(move |rank| (at, rank)))
+        .map(|(at, rank)| format!("[{rank}] {}", megatron(at + 1, "1000.0", "2.5")))
+        .collect();
+    assert_eq!(log(&ranks).series.len(), 4);
+}
+
+#[test]
+fn why_a_training_failed_is_a_finding() {
+    let timeout = "[E ProcessGroupNCCL.cpp:458] [Rank 3] Watchdog caught collective operation timeout: \
+                   WorkNCCL(SeqNum=96, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800001 milliseconds before timing out.\n";
+    let bar = "Epoch 0:   6%|##  | 3/50 [00:43<09:17,  1.37it/s, loss=2.6]";
+    let table = [
+        (
+            run(1..=3)
+                + "[rank5]: Traceback (most recent call last):\n[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to\n",
+            "rank 5: torch.OutOfMemoryError: CUDA out of memory. Tried to",
+        ),
+        (run(1..=3) + timeout, "rank 3 waited in ALLREDUCE 96 until it timed out"),
+        (format!("{bar}{timeout}"), "rank 3 waited in ALLREDUCE 96 until it timed out"),
+        (
+            run(1..=3)
+                + "Root Cause (first observed failure):\n  rank      : 6 (local_rank: 6)\n  exitcode  : -11 (pid: 7)\n",
+            "torchrun: rank 6 failed first, exit code -11",
+        ),
+        (
+            run(1..=3)
+                + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n====\ntrain.py FAILED\n",
+            "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
+        ),
+        (
+            run(1..=3)
+                + "ERROR:megatron.core.rerun_state_machine:Unexpected result nan on rank 3 at iteration #4\n",
+            "ERROR:megatron.core.rerun_state_machine:Unexpected result nan on rank 3 at iteration #4",
+        ),
+    ];
+    for (text, why) in table {
+        let log = log(&text);
+        assert_eq!(codes(&log), ["training-failure"], "{text}");
+        assert!(log.findings[0].message.ends_with(why), "{:?}", log.findings);
+    }
+    let caught = "Traceback (most recent call last):\n  File \"x\"\nKeyError: 'x'\n";
+    assert_eq!(codes(&log(&(run(1..=3) + caught + &run(4..=6)))), [""; 0], "an exception that was caught");
+}
+
+#[test]
+fn the_placeholder_of_ranks_without_a_loss_is_no_loss() {
+    let text = "[rank0]:[titan] 2025-05-28 21:13:37,816 - root - INFO - step:  1  loss: -1.0000  memory: 36.90GiB(46.63%)  tps: 4\n";
+    let log = log(text);
+    assert_eq!((log.series[0].who.as_str(), log.series[0].steps[0].loss), ("0", None));
+}
+
+#[test]
 fn a_clock_that_goes_back_is_named() {
     let later = MEGATRON.replace("7/", "8/").replace("10:49:15", "10:49:05");
     let log = log(&format!("{MEGATRON}{later}"));

@@ -1,7 +1,7 @@
 //! What the Trainer of Hugging Face prints: Python dictionaries, whose step is in its progress bar, and one at the end.
 
 use super::bar::bar;
-use super::numbers::number;
+use super::numbers::{count, digits, number};
 use super::step::{Dialect, Garbled, Parsed, ReportedStep, StepLine};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -67,14 +67,21 @@ impl Bars {
         let value = |name: &str| fields.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
         let (loss, epoch) = (value("loss")?, value("epoch")?);
         let drawn = self.last.entry(who.to_owned()).or_default();
-        let (iteration, of) = match drawn.at {
-            0 => {
+        // ms-swift and others print the number of the step in the dictionary itself.
+        let own = value("global_step/max_steps").or_else(|| value("global_step")).or_else(|| value("step"));
+        let own = own.and_then(own_step);
+        let (iteration, of) = match (own, drawn.at) {
+            (Some(own), _) => own,
+            (None, 0) => {
                 drawn.dictionaries += 1;
                 (drawn.dictionaries, None)
             }
-            at => (at, Some(drawn.of)),
+            (None, at) => (at, Some(drawn.of)),
         };
-        let seconds = drawn.seconds;
+        // The mean over the whole run so far.
+        let speed = value("train_speed(iter/s)").and_then(|speed| number("speed", speed).ok());
+        let by_speed = speed.filter(|speed| speed.is_finite() && *speed > 0.0).map(|speed| 1.0 / speed);
+        let seconds = drawn.seconds.or(by_speed);
         let read = || -> Result<StepLine, Garbled> {
             number("epoch", epoch)?;
             let of_key = |key| value(key).map(|value| number(key, value)).transpose();
@@ -91,6 +98,12 @@ impl Bars {
         };
         Some(read().map(|step| ReportedStep { dialect: Dialect::Trainer, who: String::new(), step }))
     }
+}
+
+/// `'56/176'`, `56`: the step, and how many there are to be.
+fn own_step(text: &str) -> Option<(u64, Option<u64>)> {
+    let (at, of) = text.trim_matches(['\'', '"']).split_once('/').unwrap_or((text, ""));
+    Some((count("step", at).ok()?, digits(of).map(|(of, _)| of)))
 }
 
 /// Whether nothing but a percentage stands before a bar: one that is drawn for something else has its name

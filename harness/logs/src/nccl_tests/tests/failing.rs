@@ -53,6 +53,29 @@ fn the_first_cause_is_reported_not_the_last_symptom() {
 }
 
 #[test]
+fn a_try_that_did_not_start_is_no_failure_of_the_run_that_ended() {
+    let line = "ssh: Could not resolve hostname n-2: Name or service not known\n";
+    let alone = text(line);
+    assert_eq!(only(&alone).failure.as_ref().map(|it| it.class), Some(FailureClass::NotStarted));
+    let before = text(&format!("{line}{WHOLE}"));
+    assert_eq!((&only(&before).failure, codes(&before)), (&None, vec!["error-noted"]));
+    let broken = text(&format!("{line}{}", after_one_row("")));
+    assert_eq!(only(&broken).failure.as_ref().map(|it| it.class), Some(FailureClass::NotStarted));
+    let within = text(&after_one_row(line));
+    assert_eq!(only(&within).failure.as_ref().map(|it| it.class), Some(FailureClass::NotStarted));
+}
+
+#[test]
+fn closing_lines_without_a_row_are_not_called_missing() {
+    let row = "8388608       2097152     float     sum      -1    83,33  100,67  100,67       0    80,98  103,59  103,59       0";
+    let read = text(&format!(
+        "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n{row}\n# Out of bounds values : 0 OK\n"
+    ));
+    let message = read.findings.iter().find(|it| it.code == "no-rows").map(|it| it.message.as_str());
+    assert_eq!(message, Some("run has closing lines, and no row that could be read"));
+}
+
+#[test]
 fn wrong_data_is_a_failure_that_concludes() {
     let read = text(&WHOLE.replace("values : 0 OK", "values : 12 FAILED"));
     let run = only(&read);

@@ -286,3 +286,45 @@ fn messages_of_json() {
     });
     insta::assert_snapshot!(lines.concat());
 }
+
+#[test]
+fn tables_of_nccl_1_have_milliseconds() {
+    let head = "nThread 1 nGpus 2 minBytes 64 maxBytes 1048576 step: 2(factor) warmup iters: 5 iters: 20 validation: 1\n";
+    let table = |op: &str, root: &str| {
+        format!(
+            "{head}#      bytes             N    type      op {op}    time  algbw  busbw      res     time  algbw  busbw      res\n\
+             1048576        262144   float     sum {root}   0.080  13.11  13.11    0e+00    0.060  17.48  17.48      N/A\n \
+             Out of bounds values : 0 OK\n Avg bus bandwidth    : 15.3\n"
+        )
+    };
+    for (op, root, expected) in [("", "", None), ("root", "1", Some(1))] {
+        let read = text(&table(op, root));
+        let row = first_row(&read);
+        let half = row.out_of_place.clone().expect("a half");
+        assert_eq!((half.time_us, half.algbw_gb_s, half.wrong), (80.0, 13.11, Wrong::MaxError(0.0)));
+        assert!((half.rounding.time_us - 0.5).abs() < 1e-9);
+        assert_eq!((row.root, row.redop.as_deref(), only(&read).concluded), (expected, Some("sum"), true));
+    }
+}
+
+#[test]
+fn closing_lines_with_tabs_are_seen() {
+    let read =
+        text(&WHOLE.replace("# Out of bounds values : 0 OK", "#\tOut\tof\tbounds\tvalues\t:\t3\tFAILED"));
+    assert_eq!(only(&read).out_of_bounds, Some(OutOfBounds { count: 3, ok: false }));
+}
+
+#[test]
+fn a_label_of_mpich_is_one_within_a_row_that_nccl_broke_too() {
+    let nccl = "alpha-1:7:7 [0] NCCL INFO 1024 Bytes -> Algo 0 proto 0 time 25.2\n";
+    let log = format!(
+        "[0] # size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n\
+         [0]         1024           256     float     sum      -1[0] {nccl}[0] {nccl}\
+         [0]    34.94    0.03    0.05      0[0] {nccl}[0]    35.20    0.03    0.05      0\n\
+         [0] # Out of bounds values : 0 OK\n[0] # Avg bus bandwidth    : 0.05\n"
+    );
+    let read = text(&log);
+    let row = first_row(&read);
+    assert_eq!((codes(&read).len(), row.size_bytes), (0, 1024), "{read:#?}");
+    assert_eq!(row.in_place.as_ref().map(|half| half.time_us), Some(35.2));
+}

@@ -90,6 +90,15 @@ impl Complaints {
         self.more = more;
     }
 
+    /// The same, where a run began all the same: what kept one from starting is a warning.
+    pub(super) fn without_starts(mut self) -> Complaints {
+        let all = self.first.iter_mut().chain(&mut self.nearest).chain(&mut self.first_hard);
+        all.for_each(|complaint| complaint.hard &= !complaint.before_start);
+        let mut rest = self.first.iter().chain(&self.nearest).chain(&self.first_hard);
+        self.is_hard = rest.any(|complaint| complaint.hard);
+        self
+    }
+
     /// Whether one of them ended the run.
     pub(super) fn is_hard(&self) -> bool {
         self.is_hard

@@ -103,7 +103,7 @@ impl Reader {
         if self.full_at.is_some() {
             return;
         }
-        let line = ProgramLine::new(piece);
+        let line = ProgramLine::new(piece).labelled(|tag| self.by_tag.contains_key(tag));
         if is_new {
             self.hosts.note(&line.text);
         }
@@ -258,7 +258,9 @@ impl Reader {
             self.runs.push(State { run: NcclRun { program, ..NcclRun::default() }, ..State::default() });
         }
         if let Some(state) = self.runs.first_mut() {
-            state.complaints.append(self.early);
+            // What kept an earlier try from starting is no failure of a run that ended.
+            let got_over = state.run.concluded && !state.run.rows.is_empty();
+            state.complaints.append(if got_over { self.early.without_starts() } else { self.early });
         }
         let mut findings = self.findings;
         if let Some(line) = self.full_at {

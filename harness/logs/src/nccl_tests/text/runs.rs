@@ -259,14 +259,21 @@ impl State {
         run.failure = self.complaints.failure(run.concluded);
         if run.failure.is_none() {
             for complaint in self.complaints.held() {
+                let (code, what) = match complaint.before_start {
+                    true => ("error-noted", "an earlier try did not start"),
+                    false => ("nccl-warn", "NCCL warning"),
+                };
                 let message =
-                    format!("NCCL warning, though the run completed: {}", render(&complaint.failure.cause));
-                findings.push(Finding::new("nccl-warn", message).line(complaint.failure.line));
+                    format!("{what}, though the run completed: {}", render(&complaint.failure.cause));
+                findings.push(Finding::new(code, message).line(complaint.failure.line));
             }
             findings.count("nccl-warn", self.complaints.more());
         }
         if !run.concluded && run.failure.is_none() {
             let (code, message) = match run.rows.len() {
+                0 if run.out_of_bounds.is_some() => {
+                    ("no-rows", "run has closing lines, and no row that could be read".to_owned())
+                }
                 0 => ("no-rows", "run has no rows, no closing lines and no failure".to_owned()),
                 rows => ("not-concluded", format!("run has no closing lines; rows: {rows}")),
             };

@@ -122,13 +122,21 @@ fn run(job: &JobInput) -> Output {
         output.findings.push(about(job, file, code.code(), result.gpu, message));
     }
     output.data_wrong = of_node.failed > 0 || gpus.values().any(|tested| tested.failed > 0);
-    output.metrics.push(NODE_FAILED.of(dims.clone(), f64::from(of_node.failed)));
+    // Tests that are cut off may be the ones that failed.
+    let is_whole = diagnosis.incomplete.is_none();
+    if let Some(what) = diagnosis.incomplete {
+        let message = format!("{what}: tests may be missing");
+        output.findings.push(about(job, file, ToolFinding::NotMeasured.code(), None, message));
+    }
+    if is_whole || of_node.failed > 0 {
+        output.metrics.push(NODE_FAILED.of(dims.clone(), f64::from(of_node.failed)));
+    }
     for (gpu, tested) in &gpus {
         // A diagnosis of level 2 that looked at no memory, or at no link, has not shown that the GPU is good.
         let all = tested.hardware.union(&of_node.hardware).count() == HARDWARE.len();
-        if tested.failed > 0 || level < 2 || all {
+        if tested.failed > 0 || is_whole && (level < 2 || all) {
             output.metrics.push(FAILED.of(dims.clone().with(Dim::Gpu, *gpu), f64::from(tested.failed)));
-        } else {
+        } else if is_whole {
             let why = "DCGM did not test its memory or its PCIe link".to_owned();
             output.findings.push(about(job, file, ToolFinding::NotMeasured.code(), Some(*gpu), why));
         }

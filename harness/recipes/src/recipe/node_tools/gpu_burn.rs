@@ -110,17 +110,17 @@ fn run(job: &JobInput) -> Output {
             note(ToolFinding::NotMeasured.code(), "it finished no product".to_owned());
             continue;
         }
-        let is_wrong = !seen.died && seen.ok == Some(false);
+        let is_wrong = !seen.died && (seen.ok == Some(false) || seen.ok.is_none() && seen.is_wrong());
         // gpu-burn calls a GPU faulty that has an error.
-        let disagrees = !seen.died && seen.errors > 0 && seen.ok == Some(true);
+        let disagrees = !seen.died && seen.is_wrong() && seen.ok == Some(true);
         if disagrees {
-            let message = format!("{} products came out wrong, and its closing line says `OK`", seen.errors);
+            let message = format!("{} came out wrong, and its closing line says `OK`", seen.wrong_products());
             output.not_comparable = Some(NotComparable {
                 cause: ToolFinding::NotMeasured.code().to_owned(),
                 why: format!("{}: gpu{gpu}: {message}", file.shown),
             });
         } else if is_wrong {
-            note(BurnFinding::Wrong.code(), format!("{} products came out wrong", seen.errors));
+            note(BurnFinding::Wrong.code(), format!("{} came out wrong", seen.wrong_products()));
         }
         let has_ended = !seen.died && seen.stopped.is_none();
         if let Some(part) = seen.stopped {

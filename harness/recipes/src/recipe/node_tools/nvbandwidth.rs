@@ -90,6 +90,10 @@ fn run(job: &JobInput) -> Output {
             output.metrics.extend(slowest.map(|rate| SLOWEST_PAIR.of(dims.clone(), rate)));
         }
     }
+    for error in &read.errors {
+        let message = format!("nvbandwidth ended badly: {error}");
+        output.findings.push(about(job, file, ToolFinding::NotMeasured.code(), None, message));
+    }
     for (name, version) in [("nvbandwidth", read.version), ("driver", read.driver)] {
         output.versions.extend(version.map(|version| (name.to_owned(), [version].into())));
     }

@@ -56,6 +56,47 @@ fn failed_tests_of_dcgm_count_on_their_gpu_and_settings_on_the_node() {
 }
 
 #[test]
+fn a_gpu_that_failed_below_those_that_passed_in_a_table_is_counted() {
+    let table = "+-----+-----+\n| Diagnostic                | Result           |\n+=====+=====+\n+-----  Hardware  ---+-----+\n\
+        | GPU Memory | Pass - GPUs: 1, 2 |\n|  | Fail - GPU: 0 |\n| Warning | GPU 0 row remapping failed |\n| PCIe | Pass - GPUs: 0, 1, 2 |\n";
+    let failed = "dcgm-failed: test `GPU Memory` of DCGM failed: GPU 0 row remapping failed";
+    let whole = run_on(&dcgm_diag::SPEC, &format!("{table}+-----+-----+\n"), 226);
+    let expected =
+        ["dcgm.node_failed 0", "dcgm.failed gpu0 1", "dcgm.failed gpu1 0", "dcgm.failed gpu2 0", failed];
+    assert_eq!(lines(&whole), expected);
+    // Tests that are cut off may be the ones that failed.
+    let cut = run_on(&dcgm_diag::SPEC, table, 226);
+    let missing = "tool-not-measured: the table has no closing rule: tests may be missing";
+    assert_eq!(lines(&cut), ["dcgm.failed gpu0 1", failed, missing]);
+}
+
+#[test]
+fn wrong_products_count_though_their_number_overflowed_and_the_end_is_missing() {
+    let wrong = |text: String| text.replace("errors: 0 - 0 ", "errors: 0 - -7340032  (WARNING!) ");
+    for closing in ["", "\tGPU 0: OK\n\tGPU 1: FAULTY\n"] {
+        let output = run_on(&gpu_burn::SPEC, &wrong(burned(|_| 500_000.0, closing)), 0);
+        let lines = lines(&output);
+        assert!(output.data_wrong && lines.contains(&"burn.ok gpu1 0".to_owned()), "{lines:?}");
+        assert!(!lines.contains(&"burn.ok gpu0 0".to_owned()), "{lines:?}");
+        let why = "burn-wrong: more products than gpu-burn can count came out wrong".to_owned();
+        assert!(lines.contains(&why), "{lines:?}");
+    }
+    let contradiction = wrong(burned(|_| 500_000.0, "\tGPU 0: OK\n\tGPU 1: OK\n"));
+    assert!(run_on(&gpu_burn::SPEC, &contradiction, 0).not_comparable.is_some());
+}
+
+#[test]
+fn a_test_of_nvbandwidth_that_found_wrong_data_has_no_rate() {
+    let text = "nvbandwidth Version: v0.7\nRunning host_to_device_memcpy_ce.\n 0\n0 55.10\n\nSUM host_to_device_memcpy_ce 55.10\n\
+        Running device_to_host_memcpy_ce.\n Invalid value when checking the pattern at 0x10\nASSERT in expression x == 0\n";
+    let expected = [
+        "nvbandwidth.from_host gpu0 55.1 GB/s",
+        "tool-not-measured: no rate of device_to_host_memcpy_ce: Invalid value when checking the pattern at 0x10",
+    ];
+    assert_eq!(lines(&run_on(&nvbandwidth::SPEC, text, 1)), expected);
+}
+
+#[test]
 fn a_program_that_prints_no_result_and_fails_is_a_failure_of_no_place() {
     for spec in [&dcgm_diag::SPEC, &nvbandwidth::SPEC, &gpu_burn::SPEC, &stream::SPEC, &fio::SPEC] {
         let output = run_on(spec, "Error: it does not run here\n", 1);

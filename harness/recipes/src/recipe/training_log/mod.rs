@@ -167,6 +167,7 @@ finding_kinds! {
     pub(crate) enum TrainingFinding {
         WindowUnknown = "training-window-unknown": NoNumber,
         LossNotFinite = "training-loss-not-finite": Note,
+        GradNotFinite = "training-grad-not-finite": Note,
         NanIterations = "training-nan-iterations": Note,
         NanRank = "training-nan-rank": Note,
         EndedEarly = "training-ended-early": Note,
@@ -201,7 +202,8 @@ fn run(job: &JobInput) -> Output {
     let has_nan = stopped::find_causes(job, ranks, Behind::MayWait, &mut output);
     let Some(ReferenceLogs { steps, time }) = read(job, &mut output) else { return output };
     // The steps are those of one rank; NaN on any rank counts.
-    let nan = has_nan || output.findings.iter().any(|it| it.code == NOT_FINITE || it.code == NAN_ITERATIONS);
+    let of_nan = [NOT_FINITE, TrainingFinding::GradNotFinite.code(), NAN_ITERATIONS];
+    let nan = has_nan || output.findings.iter().any(|it| of_nan.contains(&it.code.as_str()));
     let logged_steps = put_steps(job, facts, &steps, nan, &mut output);
     put_times(job, (facts, ranks), &time.series, time.summary.as_ref(), &mut output);
     window::put(job, (facts, ranks), &time.series, &mut output);
@@ -244,7 +246,9 @@ fn read(job: &JobInput, output: &mut Output) -> Option<ReferenceLogs> {
         };
         is_read = true;
         lines += log.lines;
-        output.findings.extend(log.findings.into_iter().map(|it| on_node(it.file(&file.shown), file)));
+        // `stopped` says why it failed, with the rank that began it.
+        let findings = log.findings.into_iter().filter(|it| it.code != source::FAILURE);
+        output.findings.extend(findings.map(|it| on_node(it.file(&file.shown), file)));
         for series in log.series {
             let same = accounts.last_mut().filter(|last| {
                 (last.file, last.series.dialect, &last.series.who) == (at, series.dialect, &series.who)

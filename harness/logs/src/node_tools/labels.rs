@@ -1,0 +1,71 @@
+//! Takes what launchers put before lines off the output of one node, or of several at once: each label has a text of its
+//! own.
+
+use crate::text;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Texts by label, in the order of labels; the empty one is of lines without any.
+pub(super) fn by_label(log: &str) -> BTreeMap<String, String> {
+    // A label that looks like a word is known by the lines that it certainly stands before.
+    let mut known: BTreeSet<(&str, String)> = BTreeSet::new();
+    for line in log.lines() {
+        let front = text::front(line, begins);
+        if !front.tag.is_empty()
+            && let Some(prefix) = line.get(..front.length)
+        {
+            known.insert((prefix.trim_start(), front.tag));
+        }
+    }
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
+    for line in log.lines() {
+        let plain = text::plain(line, begins);
+        let (tag, text) = match plain.tag.is_empty() {
+            false => (plain.tag.as_str(), &*plain.text),
+            true => labelled(line, &known).unwrap_or(("", &*plain.text)),
+        };
+        let of_label = all.entry(tag.to_owned()).or_default();
+        of_label.push_str(text);
+        of_label.push('\n');
+    }
+    all
+}
+
+/// A line that begins with a known prefix: its label, and its text.
+fn labelled<'a>(line: &'a str, known: &'a BTreeSet<(&'a str, String)>) -> Option<(&'a str, &'a str)> {
+    // The first of those that begin with its first word.
+    let word = line.split_inclusive(' ').next()?;
+    let (prefix, tag) = known.range((word, String::new())..).next()?;
+    Some((tag.as_str(), line.strip_prefix(prefix)?))
+}
+
+/// Whether a text begins as a line of these programs does.
+fn begins(text: &str) -> bool {
+    const FIRST: [&str; 9] =
+        ["| ", "|--", "+--", "+==", "Running ", "SUM ", "nvbandwidth Version", "GPU ", "Tested "];
+    let bare = text.trim_start();
+    FIRST.iter().any(|first| bare.starts_with(first)) || bare.contains("%  proc'd:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_label_has_its_own_text_with_the_lines_that_look_like_nothing() {
+        let log = "[n-1] Running a.\n[n-2] Running b.\n[n-1] 0 1\n[n-2] 0 2\nsome shell\n0: SUM a 1\n0:         0  1\n";
+        let texts = by_label(log);
+        let expected = [
+            ("", "some shell\n"),
+            ("0", "SUM a 1\n        0  1\n"),
+            ("n-1", "Running a.\n0 1\n"),
+            ("n-2", "Running b.\n0 2\n"),
+        ];
+        assert_eq!(texts, expected.map(|(tag, text)| (tag.to_owned(), text.to_owned())).into());
+    }
+
+    #[test]
+    fn words_of_programs_are_no_labels() {
+        let log = "Device 0: NVIDIA\n{\n  \"name\": 1\n}\nGPU 0: Tesla\n| PCIe | Pass |\nDriver Version: 5\n";
+        assert_eq!(by_label(log).into_iter().collect::<Vec<_>>(), [(String::new(), log.to_owned())]);
+    }
+}
