@@ -483,3 +483,39 @@ fn a_process_name_with_a_line_break_is_found_and_does_not_end_the_census() {
     assert_eq!(clean("end"), "complete\n");
     named.wait().expect("ended");
 }
+
+#[test]
+fn a_copy_of_a_run_is_not_cleaned_and_not_resumed() {
+    let project = Project::new();
+    let (mut child, pids) = running(&project);
+    let id = project.latest().canonicalize().expect("a run");
+    let id = id.file_name().expect("a name").to_str().expect("text").to_owned();
+    let runs = project.path().join("runs");
+    let copy = |to: &Path| {
+        let status = Command::new("cp").arg("-r").arg(runs.join(&id)).arg(to).status().expect("cp");
+        assert!(status.success());
+    };
+    let elsewhere = project.path().join("copy");
+    fs::create_dir(&elsewhere).expect("made");
+    copy(&elsewhere.join(&id));
+    copy(&runs.join("another"));
+    let other = Project::new();
+    let away = elsewhere.join(&id).display().to_string();
+    for (project, verb, run, code, why) in [
+        (&project, "clean", away.as_str(), 2, "it may be a copy"),
+        (&project, "resume", away.as_str(), 2, "it may be a copy"),
+        (&other, "clean", away.as_str(), 2, "it may be a copy"),
+        (&project, "clean", "another", 3, "is a copy of run"),
+        (&project, "resume", "another", 2, "is a copy of run"),
+    ] {
+        let ran = project.harness(&[verb, "--run", run]);
+        assert_eq!(ran.code, Some(code), "{verb} {run}: {}", ran.all());
+        assert!(ran.stderr.contains(why), "{verb} {run}: {}", ran.all());
+    }
+    assert!(pids.iter().all(|pid| is_there(*pid)), "{pids:?}");
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    let ended = project.harness(&["clean", "--run", &runs.join(&id).display().to_string()]);
+    assert_eq!(ended.code, Some(0), "{}", ended.all());
+    assert!(!pids.iter().any(|pid| is_there(*pid)), "{}", ended.all());
+}
