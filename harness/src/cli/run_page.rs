@@ -54,7 +54,7 @@ fn write(run: &Stored, path: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(failed)?;
     let (from, to) = (folder.canonicalize().map_err(failed)?, run.folder().canonicalize().map_err(failed)?);
     let page = artefacts.render(Some(&relative(&from, &to)))?;
-    store::write_whole(path, &page).map_err(|error| error.to_string())
+    store::write_output(path, &page).map_err(|error| error.to_string())
 }
 
 /// The path from a folder to another, both without links.
