@@ -13,8 +13,10 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use model::artefact::CollectedFile;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use store::{self, Home, StoreError, Stored, is_inside};
@@ -32,8 +34,9 @@ const LONGEST_HEADER: u64 = 8 << 10;
 pub(crate) fn pack(run: &Stored, out: &Path) -> Result<usize, StoreError> {
     intact(run)?;
     let files = store::files(run.folder())?;
+    check_files(run, &files)?;
     let redactor = Redactor::default();
-    store::write_private_by(out, &mut |file| {
+    store::write_private_output_by(out, &mut |file| {
         let mut builder = Builder::new(GzEncoder::new(file, Compression::default()));
         for name in &files {
             let inside = Path::new(&run.plan.run_id).join(name);
@@ -52,7 +55,7 @@ fn add(
     name: &Path,
     inside: &Path,
 ) -> io::Result<()> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let bytes = file.metadata()?.len();
     if let Some((line, what)) = redactor.first_in(&mut file)? {
         return Err(io::Error::other(format!(
@@ -71,6 +74,65 @@ fn add(
         false => Err(io::Error::other(format!("{} became shorter while it was read", name.display()))),
     }
 }
+
+/// Not through a link, and without waiting for whoever writes into a pipe.
+fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("not a regular file")),
+    }
+}
+
+/// Checks that what leaves the machine with a run is the run's own: it has no links to anything, its files belong to whom
+/// its folder belongs to, and one with another name elsewhere is an artefact or was collected.
+pub(crate) fn check_files(run: &Stored, files: &[PathBuf]) -> Result<(), StoreError> {
+    let folder = run.folder();
+    let refuse = |name: &Path, why: &str| Err(StoreError::other(&folder.join(name), &why));
+    if let Some(link) = store::left_out(folder)?.first() {
+        return refuse(link, "a link or special file, which no run has; remove it");
+    }
+    let owner = |path: &Path| fs::symlink_metadata(path).map_err(|error| StoreError::other(path, &error));
+    let owners = [0, nix::unistd::geteuid().as_raw(), owner(folder)?.uid()];
+    let mut named: Option<BTreeSet<PathBuf>> = None;
+    for name in files {
+        let facts = owner(&folder.join(name))?;
+        if !owners.contains(&facts.uid()) {
+            return refuse(name, &format!("belongs to user {}, not to the run's", facts.uid()));
+        }
+        if facts.nlink() < 2 {
+            continue;
+        }
+        if named.is_none() {
+            named = Some(shared(run)?);
+        }
+        if !named.as_ref().is_some_and(|named| named.contains(name)) {
+            return refuse(
+                name,
+                "has another name elsewhere (a hard link), and no artefact of the run names it; remove it",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The files that a run may share with the one that it was replayed from.
+fn shared(run: &Stored) -> Result<BTreeSet<PathBuf>, StoreError> {
+    let mut named = BTreeSet::from([PathBuf::from("probe.json")]);
+    for case in &run.plan.cases {
+        let folder = Path::new("cases").join(&case.name);
+        let collected = run.collected(&case.name)?.map(|found| found.files).unwrap_or_default();
+        let kept = run.kept(&case.name)?.map(|found| found.files).unwrap_or_default();
+        named.extend(collected.iter().chain(&kept).map(|file| folder.join(&file.path)));
+        named.extend(CARRIED.map(|name| folder.join(name)));
+    }
+    Ok(named)
+}
+
+/// Artefacts of a case that a replay takes over as they are.
+const CARRIED: [&str; 6] =
+    ["metrics.parquet", "analysis.json", "verdict.json", "outcomes.json", "reports.json", "trace.json"];
 
 /// Opens a bundle into `runs/`, under the run's own id; gives its folder. A run that is there already is used if it is
 /// the same.

@@ -10,6 +10,7 @@ pub mod check;
 pub mod cli;
 mod diagnose;
 mod error;
+mod file_size_limit;
 mod filters;
 mod isolate;
 mod library;

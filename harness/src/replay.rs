@@ -56,6 +56,8 @@ struct CaseInput {
     collected: Option<Collected>,
     analyzed: Option<(Analysis, Metrics)>,
     judged: Option<Judged>,
+    /// What the verdict was made of.
+    made_of: Option<(Analysis, Metrics)>,
 }
 
 /// The plan of a run that is made from another: its own id, and the parent's name.
@@ -78,16 +80,20 @@ pub(crate) fn ready(parent: &Stored, plan: Plan, from: From) -> Result<ReplayInp
         let jobs = parent.jobs(&case.name)?;
         without += usize::from(jobs.is_none());
         let collected = parent.collected(&case.name)?;
+        // A result without what it was made of shows nothing.
+        let is_complete = jobs.is_some() && collected.is_some();
         let analyzed = match from {
-            From::Judge => parent.analysis(&case.name)?.zip(parent.metrics(&case.name)?),
+            From::Judge | From::Report => parent.analysis(&case.name)?.zip(parent.metrics(&case.name)?),
             _ => None,
         };
+        let analyzed = analyzed.filter(|_| is_complete);
         let judged = match from {
-            From::Report => judged(parent, &case.name)?,
+            From::Report => judged(parent, &case.name)?.filter(|_| analyzed.is_some()),
             _ => None,
         };
+        let (analyzed, made_of) = if from == From::Report { (None, analyzed) } else { (analyzed, None) };
         let jobs = jobs.unwrap_or_else(|| none_run(case));
-        cases.push(CaseInput { jobs, collected, analyzed, judged });
+        cases.push(CaseInput { jobs, collected, analyzed, judged, made_of });
     }
     let record = record(parent, without, cases.len())?;
     Ok(ReplayInput { parent, plan, from, record, cases })
@@ -97,6 +103,32 @@ impl ReplayInput<'_> {
     /// The plan of the new run, whose parent is the stored one.
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Judges again what stored verdicts were made of: one that does not follow from it was changed, or is another run's.
+    pub(crate) fn check(&self, catalogue: &Catalogue) -> Result<(), StoreError> {
+        for (case, input) in self.plan.cases.iter().zip(&self.cases) {
+            let CaseInput {
+                jobs,
+                collected: Some(collected),
+                judged: Some(stored),
+                made_of: Some(made_of),
+                ..
+            } = input
+            else {
+                continue;
+            };
+            let (analysis, metrics) = made_of;
+            let effective = case.effective(jobs);
+            let instance = &self.plan.instance;
+            let data = CaseData { case: &effective, instance, jobs, collected, analysis, metrics, catalogue };
+            if !follows(stored, &data) {
+                let path = self.parent.case(&case.name).join("verdict.json");
+                let why = "does not follow from the jobs and metrics beside it; `--from judge` judges these";
+                return Err(StoreError::other(&path, &why));
+            }
+        }
+        Ok(())
     }
 
     /// Runs the stages, and writes their artefacts. Missing files are fetched from `beyond`, if
@@ -119,7 +151,7 @@ impl ReplayInput<'_> {
         let mut judged = Vec::new();
         for (case, ready) in plan.cases.iter().zip(cases) {
             let folder = store.case(&case.name);
-            let CaseInput { jobs, collected, analyzed, judged: stored } = ready;
+            let CaseInput { jobs, collected, analyzed, judged: stored, made_of: _ } = ready;
             store.write_json(&folder.join("job.json"), &jobs)?;
             let (launched, effective) = (case.launched(&jobs), case.effective(&jobs));
             let collected = match (from, collected) {
@@ -177,6 +209,15 @@ fn is_carried(file: &Path, from: From) -> bool {
         ["cases", _, "reports.json" | "trace.json" | "diagnosis.json"] => true,
         _ => false,
     }
+}
+
+/// Whether a stored verdict is what its jobs and metrics come to.
+fn follows(stored: &Judged, data: &CaseData<'_>) -> bool {
+    let judged = verdict::judge::judge(data);
+    let statuses = |judged: &Judged| -> Vec<_> {
+        judged.verdict.verdicts.iter().map(|one| (one.name.clone(), one.status)).collect()
+    };
+    statuses(stored) == statuses(&judged) && stored.verdict.end == judged.verdict.end
 }
 
 fn judged(parent: &Stored, case: &str) -> Result<Option<Judged>, StoreError> {

@@ -73,6 +73,36 @@ fn the_same_run_gives_the_same_bytes_and_its_own_name_with_nothing_of_this_machi
 }
 
 #[test]
+fn what_is_none_of_a_runs_own_files_is_in_no_bundle_and_not_published() {
+    let project = project();
+    ended(&project);
+    let run = project.latest();
+    project.write("elsewhere/private", "a key");
+    let refused = |why: &str| {
+        for args in [
+            &["bundle", "--run", "latest", "--output", "out.tar.gz"][..],
+            &["publish", "latest", "file:///tmp/never"],
+        ] {
+            let ran = project.harness(args);
+            assert_ne!(ran.code, Some(0), "{args:?}: {}", ran.all());
+            assert!(ran.stderr.contains(why), "{args:?}: {}", ran.all());
+        }
+        assert!(!project.path().join("out.tar.gz").exists());
+    };
+    let hard = run.join("hard.txt");
+    fs::hard_link(project.path().join("elsewhere/private"), &hard).expect("linked");
+    refused("hard.txt: has another name elsewhere");
+    fs::remove_file(&hard).expect("removed");
+    let soft = run.join("soft.txt");
+    std::os::unix::fs::symlink(project.path().join("elsewhere/private"), &soft).expect("linked");
+    refused("soft.txt: a link or special file");
+    fs::remove_file(&soft).expect("removed");
+    fs::rename(run.join("cases"), project.path().join("elsewhere/cases")).expect("moved");
+    std::os::unix::fs::symlink(project.path().join("elsewhere/cases"), run.join("cases")).expect("linked");
+    refused("cases: a link or special file");
+}
+
+#[test]
 fn a_bundle_of_a_run_that_is_here_is_that_run_unless_it_is_another() {
     let project = project();
     let run = ended(&project);

@@ -417,6 +417,42 @@ fn a_job_under_a_supervisor_is_found_and_ended_with_it_and_a_stale_mark_goes() {
     assert_eq!(bash(&[&supervisor, "look", &shown, "n1"]), "ended 137 asked\n");
 }
 
+/// A supervisor that was killed cannot end what left the job's group.
+#[test]
+fn what_left_the_group_of_a_job_is_found_and_ended_even_without_its_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = folder.path().join("run/case/job");
+    fs::create_dir_all(&job).expect("made");
+    let shown = job.display().to_string();
+    let begin = |mark: String, file: &str| {
+        let file = folder.path().join(file);
+        let text = "echo $$ > \"$0\"; exec sleep 600";
+        let mut begun = Command::new("setsid");
+        begun.args(["bash", "-c", text]).arg(&file).env("HARNESS_JOB", mark).stdin(Stdio::null());
+        (begun.spawn().expect("setsid"), pids(&file, 1)[0])
+    };
+    let clean = |verb: &str| {
+        let output = Command::new("bash").args(["-c", CLEAN_SH, "clean", verb, "n1", &shown]).output();
+        let output = output.expect("bash");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let (mut stranger, other) = begin(format!("n2:{shown}"), "other");
+    for mark in ["n1", ""] {
+        let (mut begun, pid) = begin(format!("{mark}:{shown}"), &format!("pid-{mark}"));
+        assert_eq!(clean("look"), format!("0\tprocess\t{pid}\ncomplete\n"));
+        assert_eq!(clean("end"), "complete\n");
+        assert!(!is_there(pid));
+        begun.wait().expect("ended");
+        if job.exists() {
+            fs::remove_dir_all(folder.path().join("run")).expect("removed");
+        }
+    }
+    assert!(is_there(other), "of another node");
+    stranger.kill().expect("killed");
+    stranger.wait().expect("ended");
+}
+
 /// The kernel does not escape a process name in /proc/PID/stat.
 #[test]
 fn a_process_name_with_a_line_break_is_found_and_does_not_end_the_census() {
@@ -446,4 +482,40 @@ fn a_process_name_with_a_line_break_is_found_and_does_not_end_the_census() {
     );
     assert_eq!(clean("end"), "complete\n");
     named.wait().expect("ended");
+}
+
+#[test]
+fn a_copy_of_a_run_is_not_cleaned_and_not_resumed() {
+    let project = Project::new();
+    let (mut child, pids) = running(&project);
+    let id = project.latest().canonicalize().expect("a run");
+    let id = id.file_name().expect("a name").to_str().expect("text").to_owned();
+    let runs = project.path().join("runs");
+    let copy = |to: &Path| {
+        let status = Command::new("cp").arg("-r").arg(runs.join(&id)).arg(to).status().expect("cp");
+        assert!(status.success());
+    };
+    let elsewhere = project.path().join("copy");
+    fs::create_dir(&elsewhere).expect("made");
+    copy(&elsewhere.join(&id));
+    copy(&runs.join("another"));
+    let other = Project::new();
+    let away = elsewhere.join(&id).display().to_string();
+    for (project, verb, run, code, why) in [
+        (&project, "clean", away.as_str(), 2, "it may be a copy"),
+        (&project, "resume", away.as_str(), 2, "it may be a copy"),
+        (&other, "clean", away.as_str(), 2, "it may be a copy"),
+        (&project, "clean", "another", 3, "is a copy of run"),
+        (&project, "resume", "another", 2, "is a copy of run"),
+    ] {
+        let ran = project.harness(&[verb, "--run", run]);
+        assert_eq!(ran.code, Some(code), "{verb} {run}: {}", ran.all());
+        assert!(ran.stderr.contains(why), "{verb} {run}: {}", ran.all());
+    }
+    assert!(pids.iter().all(|pid| is_there(*pid)), "{pids:?}");
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    let ended = project.harness(&["clean", "--run", &runs.join(&id).display().to_string()]);
+    assert_eq!(ended.code, Some(0), "{}", ended.all());
+    assert!(!pids.iter().any(|pid| is_there(*pid)), "{}", ended.all());
 }

@@ -2,6 +2,8 @@
 
 use crate::project::Project;
 use model::exit_code::{FAILED, INCONCLUSIVE, PASSED, USAGE};
+use std::fs;
+use std::process::{Command, Stdio};
 
 /// A run whose plan cannot be read.
 const BROKEN: &str = "20260101T000000Z-broken-0001";
@@ -119,4 +121,47 @@ fn input_that_is_missing_is_wrong_usage_and_input_without_data_is_inconclusive()
             (&["field-kit", "--output", "suites"], USAGE, "already exists"),
         ],
     );
+}
+
+/// The program with these arguments as a shell starts it.
+fn by_shell(project: &Project, script: &str, args: &[&str]) -> crate::project::Ran {
+    let program = project.command(args);
+    let mut command = Command::new("bash");
+    command.args(["-c", script, "shell"]).arg(program.get_program()).args(program.get_args());
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    crate::project::ran(command.current_dir(project.path()).stdin(Stdio::null()).output().expect("bash"))
+}
+
+#[test]
+fn reports_go_into_pipes_and_open_files_and_through_links() {
+    let project = crate::little::project();
+    let args = [&crate::little::ARGS[..], &["-q", "--junit", "link"]].concat();
+    fs::create_dir(project.path().join("deep")).expect("made");
+    std::os::unix::fs::symlink("deep/junit.xml", project.path().join("link")).expect("linked");
+    for _ in 0..2 {
+        let script = "mkfifo pipe; cat pipe > piped & \"$@\" --json pipe --markdown /dev/fd/7 7> open; code=$?; wait; rm pipe; exit $code";
+        let ran = by_shell(&project, script, &args);
+        assert_eq!(ran.code, Some(1), "{}", ran.all());
+        let text = |name: &str| fs::read_to_string(project.path().join(name)).expect("written");
+        assert_eq!(
+            text("piped"),
+            fs::read_to_string(project.latest().join("summary.json")).expect("written")
+        );
+        assert!(text("open").contains("p5-002"), "{}", text("open"));
+        assert!(text("deep/junit.xml").starts_with("<?xml"));
+        assert!(project.path().join("link").is_symlink());
+    }
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_and_not_the_end_of_the_program() {
+    let project = crate::little::project();
+    let ran = by_shell(&project, "ulimit -f 8; exec \"$@\"", &[&crate::little::ARGS[..], &["-q"]].concat());
+    assert!(matches!(ran.code, Some(1 | 3)), "{}", ran.all());
+    assert!(ran.stderr.contains("File too large"), "{}", ran.all());
 }

@@ -256,7 +256,13 @@ fn what_a_case_lost_is_inconclusive_and_the_stage_that_remakes_it_is_named() {
         ("analysis.json", "judge", "not-analyzed"),
         ("collected.json", "analyze", "output-missing"),
         ("job.json", "analyze", "not-run"),
+        ("collected.json", "judge", "not-analyzed"),
+        ("job.json", "judge", "not-analyzed"),
         ("verdict.json", "report", "not-analyzed"),
+        ("metrics.parquet", "report", "not-analyzed"),
+        ("analysis.json", "report", "not-analyzed"),
+        ("collected.json", "report", "not-analyzed"),
+        ("job.json", "report", "not-analyzed"),
     ] {
         let bytes = fs::read(case.join(file)).expect("there");
         fs::remove_file(case.join(file)).expect("removed");
@@ -319,6 +325,41 @@ fn what_is_broken_of_a_newer_format_or_no_run_is_refused_by_name_and_makes_no_ru
     edit("cases/pair/metrics.parquet", "judge", &half, &["--from analyze"]);
     edit("cases/pair/analysis.json", "judge", &newer, &["format 2"]);
     edit("cases/pair/verdict.json", "report", &less, &["--from judge"]);
+    // Of whatever a file says, its neighbours say the same, or it is no result.
+    let passes = |bytes: Vec<u8>| {
+        let text = String::from_utf8(bytes).expect("text");
+        let at = text.find("\"status\": \"").expect("a status");
+        let status = text[at..].splitn(5, '"').nth(3).expect("a word").to_owned();
+        let other = if status == "pass" { "fail" } else { "pass" };
+        text.replacen(&format!("\"status\": \"{status}\""), &format!("\"status\": \"{other}\""), 1)
+            .into_bytes()
+    };
+    let twice = |bytes: Vec<u8>| {
+        String::from_utf8(bytes)
+            .expect("text")
+            .replacen("\"status\":", "\"status\": \"pass\", \"status\":", 1)
+            .into_bytes()
+    };
+    let fails = |bytes: Vec<u8>| {
+        let text = String::from_utf8(bytes).expect("text");
+        assert!(text.contains("\"code\": 0"), "{text}");
+        text.replace("\"code\": 0", "\"code\": 1").into_bytes()
+    };
+    edit("cases/pair/verdict.json", "report", &passes, &["does not follow", "--from judge"]);
+    edit("cases/pair/verdict.json", "report", &twice, &["key `status` stands twice"]);
+    let verdict_file = folder.join("cases/pair/verdict.json");
+    let job_file = folder.join("cases/pair/job.json");
+    let job = fs::read(&job_file).expect("there");
+    fs::write(&job_file, fails(job.clone())).expect("edited");
+    let ran = project.harness(&["-q", "--run", &parent, "--from", "report"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert!(
+        ran.stderr
+            .contains(&verdict_file.display().to_string().split("runs/").last().expect("a path").to_owned()),
+        "{}",
+        ran.stderr
+    );
+    fs::write(&job_file, job).expect("put back");
     edit("cases/pair/outcomes.json", "report", &newer, &["format 2"]);
     let outcomes = folder.join("cases/pair/outcomes.json");
     let bytes = fs::read(&outcomes).expect("there");

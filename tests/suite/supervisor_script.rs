@@ -100,6 +100,25 @@ fn a_job_is_started_once_however_often_it_is_asked_for_and_ends_with_all_that_it
 }
 
 #[test]
+fn what_leaves_the_jobs_group_ends_with_it_and_what_is_of_another_job_stays() {
+    let script = "setsid sleep 600 & setsid -w bash -c 'echo $$ > left; trap \"\" TERM; while :; do sleep 1; done' &\n\
+                  until [ -e go ]; do sleep 0.1; done";
+    let job = Job::new(script);
+    let other = Job::new(script);
+    for job in [&job, &other] {
+        assert_eq!(job.call("start", &["60"]), "running");
+    }
+    let (left, others) = (job.pid("left"), other.pid("left"));
+    fs::write(job.path("go"), "").expect("written");
+    assert_eq!(job.ends(), "ended 0 itself");
+    assert!(is_gone(left), "{left} is left");
+    assert!(!is_gone(others), "another job's");
+    other.call("end", &["KILL"]);
+    assert_eq!(other.ends(), "ended 137 asked");
+    assert!(is_gone(others), "{others} is left");
+}
+
+#[test]
 fn two_callers_at_once_start_one_job() {
     let job = Job::new("echo x >> started\nsleep 2");
     let answers: Vec<String> = std::thread::scope(|scope| {

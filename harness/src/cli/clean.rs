@@ -75,7 +75,10 @@ fn folders(home: &Home, args: &CleanArgs) -> Result<Vec<PathBuf>, String> {
     };
     match home.find_run(word).map_err(|why| format!("--run: {why}"))? {
         Named::Folder(folder) if is_foreign(&folder) => Err(format!("--run: {}", stored::foreign(word))),
-        Named::Folder(folder) => Ok(vec![folder]),
+        Named::Folder(folder) => {
+            stored::id_in_place(home, &folder).map_err(|why| format!("--run: {why}"))?;
+            Ok(vec![folder])
+        }
         Named::Archive(_) => {
             Err(format!("--run: a bundle is a copy, and has nothing anywhere else: `{word}`"))
         }
@@ -83,9 +86,10 @@ fn folders(home: &Home, args: &CleanArgs) -> Result<Vec<PathBuf>, String> {
 }
 
 fn one(home: &Home, folder: &Path, args: &CleanArgs) -> i32 {
-    let stored = match Stored::open(folder) {
+    let stored = Stored::open(folder).map_err(|error| error.to_string());
+    let stored = match stored.and_then(|stored| stored::check_id(&stored).map(|()| stored)) {
         Ok(stored) => stored,
-        Err(error) => return report_error(&error.to_string()),
+        Err(why) => return report_error(&why),
     };
     let plan = &stored.plan;
     let id = &plan.run_id;

@@ -92,7 +92,7 @@ pub(super) fn run(args: ManifestArgs) -> Result<i32, Error> {
             let (path, folder) = (path.display().to_string(), folder_of(path).display().to_string());
             Err(format!("cannot write `{}`: no such folder: `{}`", show(&path), show(&folder)))
         }
-        Some(path) => store::write_whole(path, text.as_bytes()).map_err(|error| error.to_string()),
+        Some(path) => store::write_output(path, text.as_bytes()).map_err(|error| error.to_string()),
         None => {
             let mut out = io::stdout().lock();
             out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| error.to_string())

@@ -53,6 +53,7 @@ mod watch;
 mod watch_fleet;
 
 use crate::error::{self, Error};
+use crate::file_size_limit;
 use crate::library::places;
 use clap::{ArgMatches, Command, FromArgMatches};
 use model::exit_code;
@@ -61,6 +62,7 @@ use store::{Home, trust};
 
 /// The whole program but for ending the process.
 pub fn main(args: Vec<OsString>) -> i32 {
+    file_size_limit::make_it_an_error();
     let (mut args, warnings) = old_spellings::renew(args);
     for warning in warnings {
         eprintln!("warning: {warning}; the old spelling goes with the next release");

@@ -67,6 +67,9 @@ fn replay(home: &Home, id: &str, from: From, fetch: bool, options: &RunOptions) 
         Ok(ready) => ready,
         Err(error) => return usage(&error.to_string()),
     };
+    if let Err(error) = ready.check(&catalogue) {
+        return usage(&error.to_string());
+    }
     let plan = ready.plan().clone();
     let beyond = match fetch
         .then(|| Reached::for_run(home, &plan, &options.inventory, options.ssh_fanout))

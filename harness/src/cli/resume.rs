@@ -95,14 +95,13 @@ fn end_analyses(store: &Store) {
 fn own(home: &Home, word: &str) -> Result<Store, String> {
     let found = home.find_run(word)?;
     let id = match &found {
-        Named::Folder(folder) => folder.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
+        Named::Folder(folder) if is_foreign(folder) => return Err(stored::foreign(word)),
+        Named::Folder(folder) => stored::id_in_place(home, folder)?,
         Named::Archive(_) => {
             return Err(format!("a bundle is a copy, a run goes on in its own folder: `{word}`"));
         }
     };
-    let store = Store::open(home, id).map_err(|error| error.to_string())?;
-    match is_foreign(&store.folder()) {
-        true => Err(stored::foreign(word)),
-        false => Ok(store),
-    }
+    let store = Store::open(home, &id).map_err(|error| error.to_string())?;
+    let stored = Stored::open(&store.folder()).map_err(|error| error.to_string())?;
+    stored::check_id(&stored).map(|()| store)
 }

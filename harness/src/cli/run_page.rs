@@ -56,7 +56,7 @@ fn write(run: &Stored, path: &Path) -> Result<(), String> {
     let to_run = relative(&from, &to);
     // Nothing leads to what is removed in a moment.
     let page = artefacts.render((!run.is_temporary()).then_some(to_run.as_path()))?;
-    store::write_whole(path, &page).map_err(|error| error.to_string())
+    store::write_output(path, &page).map_err(|error| error.to_string())
 }
 
 /// The path from a folder to another, both without links.

@@ -61,9 +61,7 @@ pub(crate) fn isolate(
             let code = messages::end(&isolation, &conclusion, lines.len(), &all);
             // `latest` is again the run that was looked into, not a round of it.
             let stored = stored.and_then(|()| match &asked_for {
-                Some(id) => {
-                    Store::open(home, id).and_then(|run| run.is_latest()).map_err(|why| why.to_string())
-                }
+                Some(id) => Store::open(home, id).map(|run| run.is_latest()).map_err(|why| why.to_string()),
                 None => Ok(()),
             });
             let code = stored.map_or_else(|why| exit_code::graver(code, report_error(&why)), |()| code);

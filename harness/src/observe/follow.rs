@@ -23,6 +23,8 @@ const MOST_ENTRIES: usize = 262_144;
 const SKEW_US: u64 = 30_000_000;
 /// Lines that are looked at to find that out.
 const MOST_PEEKED: usize = 16;
+/// So much of a line that is too long is passed over at a time: the other files go on.
+const MOST_SKIPPED: u64 = 64 << 20;
 /// All files are read up to the same time, then up to the next: their records belong together.
 const STEP_US: u64 = 60_000_000;
 
@@ -315,7 +317,21 @@ impl Follower {
         opened.seek(SeekFrom::Start(known.offset))?;
         let mut from = BufReader::with_capacity(64 << 10, opened);
         let mut line = Vec::new();
+        let mut skipped = 0;
         while known.offset < file.length {
+            if known.is_skipping {
+                // A hole holds no line's end.
+                let data = data_from(from.get_ref(), known.offset, file.length);
+                from.seek(SeekFrom::Start(data))?;
+                if data > known.offset {
+                    known.offset = data;
+                    continue;
+                }
+                if skipped >= MOST_SKIPPED {
+                    return Ok(None);
+                }
+                skipped += LONGEST;
+            }
             line.clear();
             let taken = Read::take(&mut from, LONGEST).read_until(b'\n', &mut line)? as u64;
             let is_ended = line.last() == Some(&b'\n');
@@ -392,6 +408,17 @@ fn list(folder: &Path, looked: &mut Looked) -> io::Result<Vec<Listed>> {
     // Whatever the order of the folder.
     listed.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(listed)
+}
+
+/// Where the next bytes are that were written, from an offset on, by a file whose reader is moved by it; the offset itself
+/// where that is unknown, and the end of the file where there are none.
+fn data_from(file: &File, offset: u64, end: u64) -> u64 {
+    let from = i64::try_from(offset).unwrap_or(i64::MAX);
+    match nix::unistd::lseek(file, from, nix::unistd::Whence::SeekData) {
+        Ok(at) => u64::try_from(at).unwrap_or(offset).clamp(offset, end),
+        Err(nix::errno::Errno::ENXIO) => end,
+        Err(_) => offset,
+    }
 }
 
 /// The file that was listed, and nothing that has taken its place since.

@@ -390,3 +390,18 @@ fn a_folder_that_is_absent_or_a_file_is_called_a_folder() {
         assert_eq!(look.err.lines().count(), 1, "{}", look.err);
     }
 }
+
+#[test]
+fn a_huge_file_without_a_line_does_not_keep_the_others_from_being_read() {
+    let bed = Bed::new();
+    let job = job(Vec::new());
+    bed.write(&job, 0.0, 600.0);
+    let sparse = fs::File::create(bed.records().join("a.jsonl")).expect("made");
+    sparse.set_len(1 << 42).expect("a hole");
+    bed.look();
+    let without = Bed::new();
+    without.write(&job, 0.0, 600.0);
+    without.look();
+    assert!(bed.records_read() > 0);
+    assert_eq!(bed.records_read(), without.records_read());
+}

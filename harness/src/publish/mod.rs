@@ -87,6 +87,8 @@ pub(crate) fn publish(
     let name = source.name()?;
     if let Source::Run(run) = source {
         crate::bundle::intact(run).map_err(Failure::refused)?;
+        let files = store::files(run.folder()).map_err(Failure::refused)?;
+        crate::bundle::check_files(run, &files).map_err(Failure::refused)?;
     }
     refuse_inside(home, source.folder(), url)?;
     let is_run = matches!(source, Source::Run(_));

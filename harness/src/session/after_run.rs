@@ -76,9 +76,7 @@ fn close_and_isolate(
     }
     finished.summary.isolations = isolated;
     let code = exit_code::graver(code, reports::write(plan, finished, store, options));
-    if let Err(error) = store.is_latest() {
-        eprintln!("error: {error}");
-    }
+    store.is_latest();
     output.print(format_args!("the run's own exit code stays: {code}"));
     interrupt::asked().unwrap_or(code)
 }

@@ -22,7 +22,8 @@ pub(super) struct LiveReports<'a> {
 impl<'a> LiveReports<'a> {
     pub(super) fn new(store: &'a Store, options: &RunOptions) -> LiveReports<'a> {
         let own = (store.folder().join("junit.xml"), GrowingJunit::new(JunitTarget::default()));
-        let copy = options.junit.as_ref();
+        // A pipe takes the document at the end of the run, and once.
+        let copy = options.junit.as_ref().filter(|path| !store::is_stream(path));
         let copy = copy.map(|path| (path.clone(), GrowingJunit::new(junit_target(path, store, options))));
         LiveReports {
             store,
@@ -52,7 +53,7 @@ impl<'a> LiveReports<'a> {
             let written = written.and_then(|document| {
                 let written = match is_own {
                     true => self.store.write(path, &document),
-                    false => store::write_whole(path, &document),
+                    false => store::write_output(path, &document),
                 };
                 written.map_err(|error| error.to_string())
             });

@@ -10,8 +10,7 @@ use crate::report::{self, Ending, JunitTarget, Report, ReportError, RequestedRep
 use libtest_mimic::{ColorSetting, FormatSetting};
 use model::artefact::{Plan, Summary};
 use model::exit_code;
-use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use store::{self, Store};
 use verdict::history::past::{self, RunKind};
@@ -45,7 +44,7 @@ pub(super) fn write(plan: &Plan, finished: &Finished, store: &Store, options: &R
     }
     if let (Some(path), Some((_, bytes))) =
         (&options.json, written.iter().find(|(file, _)| *file == "summary.json"))
-        && let Err(error) = store::write_whole(path, bytes)
+        && let Err(error) = store::write_output(path, bytes)
     {
         code = exit_code::graver(code, report_error(&error.to_string()));
     }
@@ -70,13 +69,9 @@ pub(super) fn remove_old(options: &RunOptions) -> Result<(), String> {
         (&options.json, "{\n  \"format\": "),
     ];
     let copies = copies.into_iter().filter_map(|(path, begins)| Some((path.as_ref()?, begins)));
-    for (path, begins) in copies.chain(requested).filter(|(path, _)| path.is_file()) {
-        let mut head = String::new();
-        let read = File::open(path).and_then(|file| file.take(begins.len() as u64).read_to_string(&mut head));
-        if read.is_ok() && head == begins {
-            std::fs::remove_file(path)
-                .map_err(|error| format!("cannot remove the earlier report `{}`: {error}", path.display()))?;
-        }
+    for (path, begins) in copies.chain(requested) {
+        store::remove_earlier(path, begins)
+            .map_err(|error| format!("cannot remove the earlier report `{}`: {error}", path.display()))?;
     }
     Ok(())
 }
@@ -86,7 +81,7 @@ fn write_junit(report: &Report, path: &Path, store: &Store, options: &RunOptions
     let document =
         report::junit_for(report, &junit_target(path, store, options)).map_err(|error| error.to_string())?;
     let document = store.redactor().bytes(&document).bytes;
-    store::write_whole(path, &document).map_err(|error| error.to_string())
+    store::write_output(path, &document).map_err(|error| error.to_string())
 }
 
 /// A report in a format that has a flag of its own.
@@ -95,7 +90,7 @@ fn write_requested(report: &Report, requested: &RequestedReport, store: &Store) 
     let rendered = panics::caught(format.flag, || (format.render)(report));
     let rendered = rendered.unwrap_or_else(|why| Err(ReportError(format!("internal error: {why}"))));
     let rendered = rendered.map_err(|error| format!("--{}: {error}", format.flag))?;
-    store::write_whole(path, &store.redactor().bytes(&rendered).bytes).map_err(|error| error.to_string())
+    store::write_output(path, &store.redactor().bytes(&rendered).bytes).map_err(|error| error.to_string())
 }
 
 /// Who reads that report, and where the run's folder is for them.

@@ -114,9 +114,11 @@ fn remove_unlaunched(home: &Home, store: Store, latest: Option<&Named>) {
     }
     if let Some(Named::Folder(folder)) = latest
         && let Some(id) = folder.file_name().and_then(|name| name.to_str())
-        && let Err(error) = Store::open(home, id).and_then(|store| store.is_latest())
     {
-        eprintln!("warning: {error}");
+        match Store::open(home, id) {
+            Ok(store) => store.is_latest(),
+            Err(error) => eprintln!("warning: {error}"),
+        }
     }
 }
 

@@ -26,6 +26,34 @@ pub(crate) fn foreign(word: &str) -> String {
     )
 }
 
+/// The id of a run whose folder lies in the project's `runs` under that id. Anything else may be a copy, and its jobs
+/// another run's, which a process may be working on.
+pub(crate) fn id_in_place(home: &Home, folder: &Path) -> Result<String, String> {
+    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let runs = home.path().join("runs");
+    let is_here = match (runs.join(name).canonicalize(), folder.canonicalize()) {
+        (Ok(here), Ok(folder)) => !name.is_empty() && here == folder,
+        _ => false,
+    };
+    let folder = folder.display();
+    if !is_here {
+        return Err(format!(
+            "`{folder}` is not in `{}`: it may be a copy; work in the project where the run was started, with its id",
+            runs.display()
+        ));
+    }
+    Ok(name.to_owned())
+}
+
+/// Refuses a run that lies under another name than its plan's: it is a copy.
+pub(crate) fn check_id(stored: &Stored) -> Result<(), String> {
+    let (folder, id) = (stored.folder(), &stored.plan.run_id);
+    match folder.file_name().is_some_and(|name| name == id.as_str()) {
+        true => Ok(()),
+        false => Err(format!("`{}` is a copy of run `{id}`, by its plan; give that run", folder.display())),
+    }
+}
+
 /// Opens the folder of a run for reading; the error is for a person. One in an object store is fetched for as long as
 /// the value is held.
 pub(crate) fn open(home: &Home, word: &str) -> Result<Stored, String> {

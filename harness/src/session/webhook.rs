@@ -99,7 +99,8 @@ fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result
             .push(("header", format!("X-Harness-Signature-256: sha256={}", hmac(secret.as_bytes(), body))));
     }
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
-    let mut config = "silent\nshow-error\nretry-all-errors\n".to_owned();
+    // With `fail` no body of an error is written, which curl could not take back before it tries again.
+    let mut config = "silent\nshow-error\nfail\nretry-all-errors\n".to_owned();
     for (name, value) in options {
         // Infallible: writing to a string.
         let _ = writeln!(config, "{name} = \"{}\"", quoted(&value));
@@ -115,14 +116,16 @@ fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result
     let written = curl.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(config.as_bytes()));
     let output =
         written.and_then(|()| curl.wait_with_output()).map_err(|error| format!("`curl`: {error}"))?;
-    if !output.status.success() {
+    let code = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let has_answered = code.len() == 3 && !code.starts_with('0');
+    if !output.status.success() && !(has_answered && !code.starts_with('2')) {
         let text = String::from_utf8_lossy(&output.stderr).replace(&webhook.url, "URL");
         let last = text.lines().rev().find(|line| !line.starts_with("Warning:")).unwrap_or("no message");
         return Err(shorten(&show(last), 200));
     }
-    match String::from_utf8_lossy(&output.stdout).trim() {
-        code if code.len() == 3 && code.starts_with('2') => Ok(()),
-        code => Err(format!("it answered with HTTP status {}", show(code))),
+    match has_answered && code.starts_with('2') {
+        true => Ok(()),
+        false => Err(format!("it answered with HTTP status {}", show(&code))),
     }
 }
 
@@ -151,6 +154,8 @@ mod tests {
     #[derive(Clone, Copy)]
     enum Answer {
         Status(u16),
+        /// The same with a body.
+        Page(u16),
         /// It reads, and never answers.
         Nothing,
         /// It closes the connection.
@@ -176,6 +181,12 @@ mod tests {
                     Answer::Status(code) => {
                         let head =
                             format!("HTTP/1.1 {code} Some\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+                        stream.write_all(head.as_bytes()).unwrap();
+                    }
+                    Answer::Page(code) => {
+                        let head = format!(
+                            "HTTP/1.1 {code} Some\r\nContent-Length: 5\r\nConnection: close\r\n\r\nsorry"
+                        );
                         stream.write_all(head.as_bytes()).unwrap();
                     }
                     Answer::Nothing => open.push(stream),
@@ -230,7 +241,7 @@ mod tests {
 
     #[test]
     fn what_fails_for_a_moment_is_sent_again_and_each_attempt_is_the_same() {
-        for first in [Answer::Status(503), Answer::Nothing, Answer::Reset] {
+        for first in [Answer::Status(503), Answer::Page(500), Answer::Nothing, Answer::Reset] {
             // `HOME` is a secret that every machine has.
             let (result, requests) = sent(&[first, Answer::Status(204)], Some("HOME"));
             assert_eq!(result, Ok(()));
@@ -247,6 +258,8 @@ mod tests {
     fn what_stays_refused_ends_in_one_message_without_the_url() {
         let (result, _) = sent(&[Answer::Status(503), Answer::Status(503)], None);
         assert_eq!(result, Err("it answered with HTTP status 503".to_owned()));
+        let (result, _) = sent(&[Answer::Page(500), Answer::Page(500)], None);
+        assert_eq!(result, Err("it answered with HTTP status 500".to_owned()));
         // Not repeated: the server takes one connection only.
         let (result, requests) = sent(&[Answer::Status(404)], None);
         assert_eq!(result, Err("it answered with HTTP status 404".to_owned()));

@@ -206,7 +206,7 @@ impl Printer<'_> {
     }
 
     fn write_file(&mut self, file: &Path, result_table: &ResultTable, target: &Target) {
-        let written = store::write_whole_by(file, &mut |whole| {
+        let written = store::write_output_by(file, &mut |whole| {
             let mut whole = BufWriter::new(whole);
             target.form.write(&result_table.render(self.order.look), &mut whole)?;
             whole.flush()

@@ -97,7 +97,7 @@ fn write_to(made: &Excerpt, path: &Path) -> Result<u64, String> {
         bytes = counted.bytes;
         Ok(())
     };
-    store::write_whole_by(path, &mut put).map_err(|error| error.to_string())?;
+    store::write_output_by(path, &mut put).map_err(|error| error.to_string())?;
     Ok(bytes)
 }
 

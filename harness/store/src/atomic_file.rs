@@ -2,8 +2,9 @@
 //! the user alone, whatever else new files are.
 
 use super::StoreError;
+use super::destination::Destination;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -25,6 +26,59 @@ pub fn write_whole_by(
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), StoreError> {
     write_with(path, 0o644, &|folder| fs::create_dir_all(folder), write)
+}
+
+/// What a person named for output, and others may read: a file is replaced, also behind links, and a device, a pipe or an
+/// open file gets the bytes.
+pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    write_output_by(path, &mut |file| file.write_all(bytes))
+}
+
+/// The same for what is too large to be held at once.
+pub fn write_output_by(
+    path: &Path,
+    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    write_named(path, 0o644, write)
+}
+
+/// The same for the user alone, such as a bundle.
+pub fn write_private_output_by(
+    path: &Path,
+    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    write_named(path, PRIVATE, write)
+}
+
+fn write_named(
+    path: &Path,
+    mode: u32,
+    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    match Destination::find(path).map_err(|error| StoreError::at(path, error))? {
+        Destination::File(path) => write_with(&path, mode, &|folder| fs::create_dir_all(folder), write),
+        other => other.stream(write).map_err(|error| StoreError::at(path, error)),
+    }
+}
+
+/// Whether what is written there goes into a device, a pipe or an open file, and cannot be replaced by more.
+pub fn is_stream(path: &Path) -> bool {
+    !matches!(Destination::find(path), Ok(Destination::File(_)) | Err(_))
+}
+
+/// Takes away an earlier file of output that begins so. What is no regular file is left alone, and so is what this process
+/// has open.
+pub fn remove_earlier(path: &Path, begins: &str) -> io::Result<()> {
+    let Ok(Destination::File(path)) = Destination::find(path) else { return Ok(()) };
+    if !path.is_file() {
+        return Ok(());
+    }
+    let mut head = Vec::new();
+    let read = fs::File::open(&path).and_then(|file| file.take(begins.len() as u64).read_to_end(&mut head));
+    match read.is_ok() && head == begins.as_bytes() {
+        true => fs::remove_file(&path),
+        false => Ok(()),
+    }
 }
 
 /// A file of a run, for the user alone, and so are the folders that are made for it.

@@ -4,6 +4,7 @@
 mod atomic_file;
 mod carry;
 mod checksums;
+mod destination;
 mod find;
 mod held;
 mod journal;
@@ -15,10 +16,14 @@ mod remove;
 mod service;
 mod stamp;
 mod stored;
+mod strict_json;
 pub mod trust;
 pub mod vetting;
 
-pub use atomic_file::{Part, write_private_by, write_whole, write_whole_by};
+pub use atomic_file::{
+    Part, is_stream, remove_earlier, write_output, write_output_by, write_private_by,
+    write_private_output_by, write_whole, write_whole_by,
+};
 pub use carry::{every_file, files, left_out, no_files, unfinished};
 pub use checksums::{CHECKSUMS, checksums};
 pub use find::Named;
@@ -107,13 +112,13 @@ impl Store {
             _ => StoreError::at(&folder, error),
         })?;
         store._held = Arc::new(hold(&folder)?);
-        store.link_latest()?;
+        store.link_latest();
         Ok(store)
     }
 
     /// Points `runs/latest` to it again, after others that it brought about.
-    pub fn is_latest(&self) -> Result<(), StoreError> {
-        self.link_latest()
+    pub fn is_latest(&self) {
+        self.link_latest();
     }
 
     /// The folder of a run that is there already.
@@ -277,12 +282,18 @@ impl Store {
         Ok(parts)
     }
 
-    fn link_latest(&self) -> Result<(), StoreError> {
+    fn link_latest(&self) {
         let link = self.runs.join("latest");
         let fresh = self.runs.join(format!(".latest-{}", self.id));
-        std::os::unix::fs::symlink(&self.id, &fresh)
-            .and_then(|()| fs::rename(&fresh, &link))
-            .map_err(|error| StoreError::at(&link, error))
+        let linked = std::os::unix::fs::symlink(&self.id, &fresh).and_then(|()| fs::rename(&fresh, &link));
+        if let Err(error) = linked {
+            // Nothing of it stays; where it was not made there is nothing.
+            let _ = fs::remove_file(&fresh);
+            eprintln!(
+                "warning: {}: does not point to this run: {error}; move what lies there away",
+                link.display()
+            );
+        }
     }
 }
 
@@ -320,8 +331,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
 
 fn parse_json<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, StoreError> {
     let bad = |why: String| StoreError::other(path, &why);
-    let mut value: serde_json::Value =
-        serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;
+    let mut value = strict_json::parse(bytes).map_err(|error| bad(error.to_string()))?;
     let format = value.get("format").filter(|format| format.is_u64()).cloned();
     match (value.as_object_mut(), format) {
         // Read before the fields that a newer format may have changed.
@@ -410,6 +420,19 @@ mod tests {
             [(7, 255), (8, 0), (999, 3)].map(|(ms, random)| run_id(at(ms), "canary", random)).to_vec();
         assert!(ids.is_sorted(), "{ids:?}");
         assert!(ids[2].ends_with("Z-canary-f9c3"), "{ids:?}");
+    }
+
+    #[test]
+    fn a_folder_in_the_place_of_the_latest_link_stops_no_run() {
+        let home = tempfile::tempdir().expect("a folder");
+        let latest = home.path().join("runs/latest");
+        fs::create_dir_all(latest.join("mine")).expect("made");
+        let store = Store::create(&Home::bare(home.path()), "run").expect("made");
+        assert!(store.folder().is_dir() && latest.join("mine").is_dir());
+        let left = fs::read_dir(home.path().join("runs")).expect("read").flatten();
+        let mut left: Vec<_> = left.map(|entry| entry.file_name().into_string().expect("a name")).collect();
+        left.sort();
+        assert_eq!(left, ["latest", "run"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::body::Body;
 use super::names::is_placeholder;
-use super::shapes::{Found, quote};
+use super::shapes::{Found, blank_lines, quote};
 
 /// A flag of a command that is given a password, at its first hyphen.
 pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
@@ -59,6 +59,47 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
 /// Flags, and whether a user stands before the password. `--password` is known by its name.
 const FLAGS: [(&str, bool); 5] =
     [("-p", false), ("-a", false), ("-u", true), ("--user", true), ("--proxy-user", true)];
+
+/// `wandb login X`, and `login("X")` of Python.
+pub(super) fn login(before: &[u8], rest: &[u8]) -> Option<Found> {
+    let more = rest.strip_prefix(b"login")?;
+    let is_token = |text: &[u8]| {
+        text.len() >= 16
+            && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
+            && text.iter().any(u8::is_ascii_digit)
+    };
+    let found = |keep: usize, body: Body| {
+        let keep = "login".len() + keep;
+        Some(Found { keep, skip: 0, body: Some(body), what: "login ...".to_owned() })
+    };
+    if more.first() == Some(&b'(') {
+        let mut at = 1 + blank_lines(&more[1..]);
+        at += if more[at..].starts_with(b"key=") { 4 } else { 0 };
+        let (slashes, mark) = quote(&more[at..])?;
+        at += slashes + 1;
+        let body = Body::Quoted { mark, slashes };
+        return if is_token(body.seen(&more[at..], 64)) { found(at, body) } else { None };
+    }
+    let command = before.rsplit(|byte| b"\n;|&".contains(byte)).next().unwrap_or_default();
+    let is_called = [b"wandb".as_slice(), b"hf", b"huggingface-cli", b"auth", b"ngc"];
+    if !is_called.iter().any(|word| command.trim_ascii_end().ends_with(word)) {
+        return None;
+    }
+    let body = Body::Plain { in_list: false };
+    let mut at = 0;
+    for _ in 0..MOST_WORDS {
+        at += more[at..].iter().take(8).take_while(|byte| **byte == b' ').count();
+        let word = body.seen(&more[at..], 128);
+        if at > 0 && is_token(word) && !word.starts_with(b"-") {
+            return found(at, body);
+        }
+        at += word.len();
+    }
+    None
+}
+
+/// Flags and their values before the key.
+const MOST_WORDS: usize = 6;
 
 /// `password X` behind `login NAME` or `machine NAME`.
 pub(super) fn netrc(before: &[u8], rest: &[u8]) -> Option<Found> {

@@ -2,20 +2,22 @@
 //! described in `secrets.rs`.
 
 use super::body::prefix;
-use super::{encodings, escapes};
+use super::{decoded, encodings, escapes};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     /// By the first byte: the forms, longest first, and what each is called.
     forms: BTreeMap<u8, Vec<(Vec<u8>, String)>>,
+    /// The values themselves, which escapes may write in any mix, and what each is called.
+    values: Vec<(Vec<u8>, String)>,
     firsts: [bool; 256],
     longest: usize,
 }
 
 impl Default for Known {
     fn default() -> Known {
-        Known { forms: BTreeMap::new(), firsts: [false; 256], longest: 0 }
+        Known { forms: BTreeMap::new(), values: Vec::new(), firsts: [false; 256], longest: 0 }
     }
 }
 
@@ -33,6 +35,11 @@ impl Known {
         let mut parts = vec![value];
         // What is printed line by line comes so.
         parts.extend(value.lines().filter(|line| line.len() > LEAST && *line != value));
+        for part in &parts {
+            if part.len() >= LEAST && !self.values.iter().any(|(known, _)| known == part.as_bytes()) {
+                self.add_value(name, part.as_bytes());
+            }
+        }
         for form in parts.into_iter().flat_map(forms) {
             let Some(first) = form.first().copied() else { continue };
             let forms = self.forms.entry(first).or_default();
@@ -46,14 +53,31 @@ impl Known {
         }
     }
 
+    fn add_value(&mut self, name: &str, value: &[u8]) {
+        let Some(first) = value.first() else { return };
+        self.longest = self.longest.max(value.len() * decoded::MOST_A_BYTE);
+        for byte in
+            decoded::BEGINS.iter().copied().chain([first.to_ascii_lowercase(), first.to_ascii_uppercase()])
+        {
+            self.firsts[usize::from(byte)] = true;
+        }
+        self.values.push((value.to_owned(), name.to_owned()));
+        self.values.sort_by(|(a, _), (b, _)| b.len().cmp(&a.len()).then(a.cmp(b)));
+    }
+
     /// The length of the value that begins here, and its name.
     pub(crate) fn at(&self, rest: &[u8]) -> Option<(usize, &str)> {
         let first = *rest.first()?;
         if !self.firsts[usize::from(first)] {
             return None;
         }
-        let forms = self.forms.get(&first)?;
-        forms.iter().find_map(|(form, name)| Some((length(form, rest)?, name.as_str())))
+        let forms = self.forms.get(&first).into_iter().flatten();
+        let mut forms = forms.map(|(form, name)| (length(form, rest), name));
+        let (length, name) = forms.find(|(length, _)| length.is_some()).or_else(|| {
+            let mut values = self.values.iter().map(|(value, name)| (escaped_length(value, rest), name));
+            values.find(|(length, _)| length.is_some())
+        })?;
+        Some((length?, name.as_str()))
     }
 
     /// Whether any of them begins so.
@@ -85,6 +109,33 @@ fn length(form: &[u8], rest: &[u8]) -> Option<usize> {
     Some(at)
 }
 
+/// The same of a value that escapes of any kind write, in any case of its letters.
+fn escaped_length(value: &[u8], rest: &[u8]) -> Option<usize> {
+    let (mut at, mut done) = (0, 0);
+    let mut begins_line = false;
+    while done < value.len() {
+        let here = rest.get(at..)?;
+        // A mark that ends one piece of a text may stand for itself, too.
+        if let Some((length, bytes)) = decoded::unit(&value[done..], here) {
+            begins_line &= here.first() == Some(&b' ');
+            at += length;
+            done += bytes;
+            continue;
+        }
+        let more = between(here, begins_line).max(if done > 0 { decoded::join(here) } else { 0 });
+        if more == 0
+            || done == 0
+            || value.len() < LEAST_PARTED
+            || at + more > done * decoded::MOST_A_BYTE + MOST_BETWEEN
+        {
+            return None;
+        }
+        begins_line |= escapes::line_break(here) > 0;
+        at += more;
+    }
+    Some(at)
+}
+
 /// The length of what shows nothing: a terminal's escape, a line's end, and what a launcher puts before a line.
 fn between(rest: &[u8], begins_line: bool) -> usize {
     match rest {
@@ -109,6 +160,8 @@ fn forms(value: &str) -> Vec<Vec<u8>> {
     let xml = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let mut forms = vec![
         value.to_owned(),
+        value.to_uppercase(),
+        value.to_lowercase(),
         value.replace('\'', r"'\''"),
         value.escape_debug().to_string(),
         encodings::ascii(&json(&value.to_owned())),

@@ -4,9 +4,11 @@
 
 mod body;
 mod commands;
+mod decoded;
 mod encodings;
 mod escapes;
 mod known;
+mod letters;
 mod names;
 #[cfg(test)]
 mod planted_tests;
@@ -110,7 +112,12 @@ impl Redactor {
                             }
                             inner => self.value(inner),
                         }),
-                        inner => self.value(inner),
+                        inner => {
+                            for text in held_by(key, inner) {
+                                *text = String::from_utf8_lossy(stream::INSTEAD).into_owned();
+                            }
+                            self.value(inner);
+                        }
                     }
                 }
             }
@@ -165,9 +172,24 @@ impl Redactor {
                 {
                     Some((key.clone(), key.clone()))
                 }
+                inner if is_secret_name(key).is_some() && !held_by(key, &mut inner.clone()).is_empty() => {
+                    Some((key.clone(), key.clone()))
+                }
                 inner => within(key.clone(), inner),
             }),
             _ => None,
         }
     }
+}
+
+/// The secret of a group that has its name: `"HF_TOKEN": {"value": ...}`.
+fn held_by<'a>(key: &str, group: &'a mut Value) -> Vec<&'a mut String> {
+    let Value::Object(fields) = group else { return Vec::new() };
+    let fields = fields.iter_mut().filter(|(field, _)| names::is_value_field(field));
+    fields
+        .filter_map(|(_, value)| match value {
+            Value::String(text) if is_secret_pair(key, text) => Some(text),
+            _ => None,
+        })
+        .collect()
 }

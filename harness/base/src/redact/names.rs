@@ -19,7 +19,7 @@ const SECRET_ENDS: [&str; 4] = ["PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY"];
 /// The same, but that numbers stand for counts: language models have tokens too.
 const TOKEN: &str = "TOKEN";
 /// Every such word holds one of these, and few other names do.
-const MARKS: [&[u8; 2]; 6] = [b"KE", b"SS", b"CR", b"TH", b"PW", b"KI"];
+const MARKS: [&[u8; 2]; 7] = [b"KE", b"SS", b"CR", b"TH", b"PW", b"KI", b"PA"];
 /// What stands before `KEY` in names of keys that are secret, in whatever case they are written.
 const KEYS: [&str; 9] =
     ["API", "ACCESS", "SECRET", "PRIVATE", "AUTH", "SIGNING", "ENCRYPTION", "ACCOUNT", "MASTER"];
@@ -28,6 +28,10 @@ const HAVE_PASSWORDS: [&str; 16] = [
     "DB", "DATABASE", "MYSQL", "PG", "POSTGRES", "REDIS", "LDAP", "SMTP", "MAIL", "FTP", "SSH", "PROXY",
     "ADMIN", "ROOT", "USER", "REGISTRY",
 ];
+/// What stands before `PAT`, a personal access token, at the end of a name in small letters.
+const HAVE_PATS: [&str; 6] = ["GITHUB", "GH", "GITLAB", "GIT", "AZURE", "DEVOPS"];
+/// The one field of a group that holds what the group's name says.
+const FIELDS: [&str; 7] = ["value", "data", "default", "content", "text", "plaintext", "string"];
 /// Libraries whose variables are settings, `..._KEY` or not.
 const SETTINGS: [&str; 12] =
     ["NCCL", "FI", "RDMAV", "IBV", "OMPI", "PMI", "PMIX", "PRTE", "UCX", "SLURM", "CUDA", "OFI"];
@@ -57,11 +61,34 @@ pub fn is_secret_name(name: &str) -> Option<bool> {
         return Some(false);
     }
     let is_setting = words.first().is_some_and(|first| SETTINGS.contains(&first.as_str()));
-    let is_variable = !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    let is_variable = is_variable(name);
+    if let [.., whose, last] = words.as_slice()
+        && last == "PAT"
+        && (is_variable && !is_setting || HAVE_PATS.contains(&whose.as_str()))
+    {
+        return Some(false);
+    }
     if is_variable && !is_setting && words.len() > 1 && words.last().is_some_and(|last| last == "KEY") {
         return Some(false);
     }
     has(TOKEN).then_some(true)
+}
+
+/// Whether a name is written as variables of the environment are.
+pub(super) fn is_variable(name: &str) -> bool {
+    !name.bytes().any(|byte| byte.is_ascii_lowercase())
+}
+
+/// Whether a field of a group may hold what the group's name says, as in `"HF_TOKEN": {"value": ...}`.
+pub(super) fn is_value_field(name: &str) -> bool {
+    FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
+}
+
+/// The length of such a field's name that begins here.
+pub(super) fn value_field(rest: &[u8]) -> usize {
+    let length = rest.iter().take(16).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let name = std::str::from_utf8(&rest[..length]).unwrap_or_default();
+    if is_value_field(name) { length } else { 0 }
 }
 
 /// Whether a parameter of an address signs it.
@@ -145,7 +172,15 @@ mod tests {
             assert_eq!(is_secret_name(&format!("my_{kind}_PASS")), Some(false), "{kind}");
             assert_eq!(is_secret_name(&format!("{kind}_PWD")), Some(false), "{kind}");
         }
+        for name in ["GITHUB_PAT", "MY_SITE_PAT", "github_pat", "azure-pat"] {
+            assert_eq!(is_secret_name(name), Some(false), "{name}");
+        }
         for name in [
+            "PAT",
+            "my_pat",
+            "PATH",
+            "COMPAT",
+            "NCCL_PAT",
             "KEY",
             "sort_key",
             "NCCL_X_KEY",

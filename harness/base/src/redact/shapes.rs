@@ -3,8 +3,11 @@
 //! Going through a text, and putting something else in their place, is left to `stream.rs`.
 
 use super::body::Body;
-use super::names::{is_header, is_number, is_placeholder, is_secret_name, is_signature};
-use super::{commands, escapes};
+use super::decoded::continued_line;
+use super::names::{
+    is_header, is_number, is_placeholder, is_secret_name, is_signature, is_variable, value_field,
+};
+use super::{commands, escapes, letters};
 
 /// A secret that begins at the place that was looked at: so many bytes stay, so many go, and what belongs to `body` goes
 /// with them.
@@ -70,18 +73,19 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
     }
     match first {
         b'-' => private_key(rest).or_else(|| commands::flag(before, rest)),
-        b':' => userinfo(rest),
+        b':' => userinfo(before, rest),
         _ => value(rest)
             .or_else(|| bearer(rest))
             .or_else(|| named(before, rest))
-            .or_else(|| commands::netrc(before, rest)),
+            .or_else(|| commands::netrc(before, rest))
+            .or_else(|| commands::login(before, rest)),
     }
 }
 
 /// Whether anything can begin at a byte, by what stands before it.
 pub(super) fn may_begin(before: &[u8], byte: u8) -> bool {
     matches!(byte, b'-' | b':')
-        || ((byte.is_ascii_alphabetic() || byte == b'_')
+        || ((byte.is_ascii_alphabetic() || byte == b'_' || byte == letters::WIDE)
             && (!before.last().copied().is_some_and(is_word) || escapes::ends_in_escape(before)))
 }
 
@@ -150,12 +154,16 @@ fn bearer(rest: &[u8]) -> Option<Found> {
     if !rest.get(..WORD)?.eq_ignore_ascii_case(b"bearer") {
         return None;
     }
-    let blanks = count(&rest[WORD..], |byte| byte == b' ', 4);
-    let token = &rest[WORD + blanks..];
+    let marks = |at: usize| rest.get(at..).and_then(quote).map_or(0, |(slashes, _)| slashes + 1);
+    let closed = WORD + marks(WORD);
+    let separator = closed + count(&rest[closed..], |byte| matches!(byte, b':' | b'='), 1);
+    let blanks = separator + count(&rest[separator..], |byte| byte == b' ', 4);
+    let keep = blanks + if blanks > closed { marks(blanks) } else { 0 };
+    let token = &rest[keep..];
     let seen = count(token, in_token, 64);
-    let is_one = blanks > 0 && seen >= 12 && token[..seen].iter().any(u8::is_ascii_digit);
+    let is_one = blanks > closed && seen >= 12 && token[..seen].iter().any(u8::is_ascii_digit);
     let body = Some(Body::Of(in_token));
-    is_one.then(|| Found { keep: WORD + blanks, skip: 0, body, what: "Bearer ...".to_owned() })
+    is_one.then(|| Found { keep, skip: 0, body, what: "Bearer ...".to_owned() })
 }
 
 fn private_key(rest: &[u8]) -> Option<Found> {
@@ -173,11 +181,21 @@ fn private_key(rest: &[u8]) -> Option<Found> {
     Some(Found { keep: 0, skip, body: Some(Body::Key { ending: false }), what: "a private key".to_owned() })
 }
 
-/// `://user:password@`
-fn userinfo(rest: &[u8]) -> Option<Found> {
+/// Schemes of addresses in which a user without a password is a token. Elsewhere it is a name: `ssh://git@host`.
+const TAKE_TOKENS: [&str; 8] = ["http", "https", "git", "ftp", "ftps", "ws", "wss", "redis"];
+
+/// `://user:password@`, or `://token@`
+fn userinfo(before: &[u8], rest: &[u8]) -> Option<Found> {
     let user = rest.strip_prefix(b"://")?;
     let plain = |byte: u8| byte.is_ascii_graphic() && !b"/@\"'<>\\,;".contains(&byte);
-    let name = count(user, |byte| byte.is_ascii_graphic() && !b":/@\"'<>\\,;".contains(&byte), 128);
+    let name = count(user, |byte| byte.is_ascii_graphic() && !b":/@\"'<>\\,;".contains(&byte), 256);
+    if user.get(name) == Some(&b'@') && !is_placeholder(&user[..name]) {
+        let letters = before.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let scheme = std::str::from_utf8(&before[before.len() - letters..]).ok()?;
+        let takes = TAKE_TOKENS.iter().any(|known| known.eq_ignore_ascii_case(scheme));
+        let what = "a token in an address".to_owned();
+        return takes.then(|| Found { keep: 3, skip: name, body: None, what });
+    }
     let password = user.get(name..)?.strip_prefix(b":")?;
     let length = count(password, plain, 512);
     if length == 0 || password.get(length) != Some(&b'@') || password.starts_with(b"[redacted") {
@@ -190,14 +208,13 @@ fn userinfo(rest: &[u8]) -> Option<Found> {
 fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     // In an escaped text a line's end is a letter.
     let escape = usize::from(before.ends_with(b"\\") && matches!(rest.first(), Some(b'n' | b't' | b'r')));
-    let in_name = |byte: u8| is_word(byte) || byte == b'-' || byte == b'.';
-    let length = count(&rest[escape..], in_name, LONGEST_NAME + 1);
+    let (name, length) = letters::name(&rest[escape..], LONGEST_NAME)?;
+    let name: &str = &name;
     let name_end = escape + length;
-    let ends_name = |byte: &u8| byte.is_ascii_control() || b"=:\"'\\ |\xe2>".contains(byte);
-    if length == 0 || length > LONGEST_NAME || !rest.get(name_end).is_some_and(ends_name) {
+    let ends_name = |byte: &u8| byte.is_ascii_control() || b"=:\"'\\ |\xe2>%\xef".contains(byte);
+    if !rest.get(name_end).is_some_and(ends_name) {
         return None;
     }
-    let name = std::str::from_utf8(&rest[escape..name_end]).ok()?;
     let signs = || is_parameter(before) && is_signature(name);
     let is_login = ["auth", "_auth"].contains(&name);
     let may_count = is_secret_name(name).or_else(|| (is_login || signs()).then_some(false))?;
@@ -215,6 +232,8 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     at += closing;
     let parted = at;
     at += gap(rest.get(at..)?);
+    // What may as well be a sentence needs a value that is no word.
+    let mut is_loose = false;
     let by = match rest.get(at)? {
         b'=' | b':' => {
             let by = rest[at];
@@ -239,13 +258,35 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
             at += wall(&rest[at..]);
             b'|'
         }
+        _ if letters::separator(&rest[at..]).is_some() => {
+            let (by, length) = letters::separator(&rest[at..])?;
+            at += length;
+            by
+        }
+        _ if !is_closed && escaped_separator(&rest[at..]) > 0 => {
+            at += escaped_separator(&rest[at..]);
+            b'%'
+        }
+        _ if !is_closed => {
+            is_loose = true;
+            at += loosely(name, &rest[name_end..at], &rest[at..])?;
+            b' '
+        }
         _ => return None,
     };
     at += gap(rest.get(at..)?);
-    let below = if by == b':' { indented(rest.get(at..)?) } else { None };
+    at += continued_line(rest.get(at..)?);
+    at += gap(rest.get(at..)?);
+    at += if by == b':' { tag(rest.get(at..)?) } else { 0 };
+    let mut below = if by == b':' { indented(rest.get(at..)?) } else { None };
     at += below.map_or(0, |(_, length)| length);
     let list = if matches!(by, b':' | b'=') { opens_list(rest.get(at..)?) } else { 0 };
     at += list;
+    if list == 0 && matches!(by, b':' | b'=') {
+        let field = field(rest.get(at..)?, below.is_some());
+        at += field;
+        below = below.filter(|_| field == 0);
+    }
     let tail = rest.get(at..)?;
     let (body, opens) = match (quote(tail), below) {
         (Some((slashes, mark)), _) if list > 0 => (Body::List { mark, slashes }, slashes + 1),
@@ -253,6 +294,7 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
         (None, Some((indent, _))) => (Body::Block { indent }, 0),
         (None, None) if by == b'|' => (Body::Cell, 0),
         (None, None) if by == b'>' => (Body::Of(in_element), 0),
+        (None, None) if by == b'%' => (Body::Of(in_escaped), 0),
         (None, None) => (unquoted(before, by, is_header(name)), 0),
     };
     at += opens;
@@ -263,6 +305,10 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     // The mark may be the one that ends what the name stands in.
     let may_be_an_end = opens > 0 && !is_closed;
     if may_be_an_end && seen.first().is_none_or(|first| b",:]} \t".contains(first)) {
+        return None;
+    }
+    // A group that is opened: what stands in it has names of its own.
+    if opens == 0 && seen.iter().all(|byte| b"{[(".contains(byte)) {
         return None;
     }
     if is_placeholder(seen) || (may_count && is_number(seen)) {
@@ -277,10 +323,94 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     }
     // After a colon a word of prose may stand.
     let is_prose = matches!(by, b':' | b'|' | b'>') && opens == 0 && name.eq_ignore_ascii_case("token");
-    if is_prose && (seen.len() < 8 || !seen.iter().any(u8::is_ascii_digit)) {
+    if (is_prose || is_loose) && (seen.len() < 8 || !seen.iter().any(u8::is_ascii_digit)) {
         return None;
     }
     Some(Found { keep: at, skip: 0, body: Some(body), what: name.to_owned() })
+}
+
+/// The length of what parts a name from its value by less than a sign: an arrow, a tab behind a variable, a few words of a
+/// sentence, or the rest of a question for a password. `gap` stands behind the name, and `rest` behind that.
+fn loosely(name: &str, gap: &[u8], rest: &[u8]) -> Option<usize> {
+    for arrow in [b"->".as_slice(), b"\xe2\x86\x92"] {
+        if rest.starts_with(arrow) {
+            return Some(arrow.len());
+        }
+    }
+    if name.ends_with('-') && rest.starts_with(b">") {
+        return Some(1);
+    }
+    let slashes = count(rest, |byte| byte == b'\\', 8);
+    let is_tab = slashes > 0 && rest.get(slashes) == Some(&b't');
+    if is_variable(name) && (gap.contains(&b'\t') || is_tab) {
+        return Some(if is_tab { slashes + 1 } else { 0 });
+    }
+    if gap.is_empty() {
+        return None;
+    }
+    let is = |words: &&&str| {
+        rest.get(..words.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(words.as_bytes()))
+    };
+    if let Some(words) = SENTENCES.iter().find(is) {
+        return Some(words.len());
+    }
+    if !rest.get(..4)?.eq_ignore_ascii_case(b"for ") {
+        return None;
+    }
+    let line = count(rest, |byte| !byte.is_ascii_control() && byte != b'\\', MOST_GAP);
+    rest[..line].windows(2).position(|two| two == b": ").map(|at| at + 2)
+}
+
+const SENTENCES: [&str; 8] =
+    ["is set to ", "was set to ", "is now ", "set to ", "has value ", "is ", "was ", "will be "];
+
+/// The length of `=` or `:` as an address within an address writes it.
+fn escaped_separator(rest: &[u8]) -> usize {
+    let known = [b"%3D".as_slice(), b"%3A", b"%253D", b"%253A"];
+    let is = |known: &&&[u8]| rest.get(..known.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(known));
+    known.iter().find(is).map_or(0, |known| known.len())
+}
+
+/// Bytes of a value in such an address; what follows the value there goes with it.
+fn in_escaped(byte: u8) -> bool {
+    in_token(byte) || byte == b'%'
+}
+
+/// The length of a tag or an anchor of YAML before a value.
+fn tag(rest: &[u8]) -> usize {
+    let mut at = 0;
+    while matches!(rest.get(at), Some(b'!' | b'&')) {
+        let word = count(&rest[at..], |byte| byte.is_ascii_graphic() && !b"\"'\\".contains(&byte), 40);
+        let blanks = count(&rest[at + word..], |byte| byte == b' ', 8);
+        if word < 2 || blanks == 0 || at > MOST_GAP {
+            break;
+        }
+        at += word + blanks;
+    }
+    at
+}
+
+/// The length of what opens a group up to the value of its one field, `{"value": `; 0 where there is none.
+fn field(rest: &[u8], is_below: bool) -> usize {
+    let mut at = 0;
+    while matches!(rest.get(at), Some(b'{' | b'[' | b'(')) && at < MOST_GAP {
+        at += 1;
+        at += blank_lines(&rest[at..]);
+    }
+    if at == 0 && !is_below {
+        return 0;
+    }
+    let marks = |at: usize| quote(&rest[at..]).map_or(0, |(slashes, _)| slashes + 1);
+    at += marks(at);
+    let name = value_field(&rest[at..]);
+    at += name;
+    at += marks(at);
+    at += count(&rest[at..], |byte| byte == b' ', 4);
+    if name == 0 || !matches!(rest.get(at), Some(b':' | b'=')) {
+        return 0;
+    }
+    at += 1;
+    at + count(&rest[at..], |byte| byte == b' ', 8)
 }
 
 /// So much of what shows nothing may part a name from its value.
@@ -290,7 +420,7 @@ const MOST_GAP: usize = 64;
 fn gap(rest: &[u8]) -> usize {
     let mut at = 0;
     while at < MOST_GAP {
-        match (escapes::length(&rest[at..]), rest.get(at)) {
+        match (escapes::length(&rest[at..]).max(letters::invisible(&rest[at..])), rest.get(at)) {
             (0, Some(b' ')) => at += 1,
             (0, Some(byte)) if byte.is_ascii_control() && !b"\0\n\r".contains(byte) => at += 1,
             (0, _) => break,

@@ -62,7 +62,7 @@ pub fn pack(
         }
         files.push((name, text));
     }
-    store::write_private_by(out, &mut |file| {
+    store::write_private_output_by(out, &mut |file| {
         let mut builder = Builder::new(GzEncoder::new(file, Compression::default()));
         for (name, text) in &files {
             let mut header = Header::new_gnu();

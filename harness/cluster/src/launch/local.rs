@@ -64,7 +64,11 @@ impl Launch for Local {
                 // The group is asked first: a script that ends between the two questions has left its code by then.
                 let alive = is_alive(reach, job, group).await;
                 polls.push(match exit_code(reach, job).await {
-                    Ok(Some(code)) => Poll::ended(Ended::Exited { code }, None),
+                    Ok(Some(code)) => {
+                        // Leftovers of the script end too.
+                        signal(reach, job, group, "-KILL").await;
+                        Poll::ended(Ended::Exited { code }, None)
+                    }
                     Ok(None) if alive => Poll::Running,
                     Ok(None) => Poll::ended(Ended::Killed { signal: 9 }, None),
                     Err(why) => Poll::Unknown(why),
@@ -110,14 +114,23 @@ fn is_group(handle: &str) -> bool {
     handle.bytes().all(|byte| byte.is_ascii_digit()) && handle.parse::<i32>().is_ok_and(|group| group > 1)
 }
 
-/// Succeeds while any process of the group `$2` is there other than a zombie; and
-/// sends the signal `$3` to the group, if there is one.
+/// Succeeds while any process of the group `$2` is there other than a zombie; and sends the signal `$3`, if there is one, to
+/// the group and to what left it: such processes have the job's `HARNESS_JOB` in their environment.
 /// The group's number alone may be another's by now: the record in the folder `$1` says when the group began, and since
 /// which start of the machine. The process `$2` itself counts before it has made its group: right after the launch it has
 /// not yet. Read from /proc by bash alone, since a small machine may have neither `ps` nor `kill`.
 const MEANT: &str = r#"{ read -r group began there < "$1"; read -r boot < /proc/sys/kernel/random/boot_id; } 2> /dev/null
 [[ $group == "$2" && -n $began && $there == "$boot" ]] || exit 1
-found=
+marked() {
+  local variable
+  {
+    while IFS= read -r -d '' variable; do
+      [[ $variable == "HARNESS_JOB=:${record%/*}" ]] && return 0
+    done < "$1"
+  } 2> /dev/null
+  return 1
+}
+record=$1 found= strays= reused=
 for file in /proc/[0-9]*/stat; do
   text=
   { IFS= read -r -d '' text < "$file"; } 2> /dev/null
@@ -125,10 +138,16 @@ for file in /proc/[0-9]*/stat; do
   # A process name may hold anything, a parenthesis and a line break too.
   read -ra words <<< "${text##*) }"
   own=${text%% *}
-  if [[ $own == "$group" && ${words[19]} != "$began" ]]; then exit 1; fi
-  if [[ ${words[0]} != Z && ($own == "$group" || ${words[2]} == "$group") ]]; then found=yes; fi
+  if [[ $own == "$group" && ${words[19]} != "$began" ]]; then reused=yes; fi
+  [[ ${words[0]} == Z ]] && continue
+  if [[ $own == "$group" || ${words[2]} == "$group" ]]; then
+    found=yes
+  elif [[ $# == 3 && -O ${file%/stat} ]] && marked "${file%stat}environ"; then
+    strays+=" $own"
+  fi
 done
-[[ -n $found ]] || exit 1
+if [[ -n $strays ]]; then kill "$3" $strays; fi
+[[ -n $found && -z $reused ]] || exit 1
 if [[ $# == 3 ]]; then kill "$3" -- "-$group"; fi"#;
 
 async fn is_alive(reach: &dyn Reach, job: &PlannedJob, group: &str) -> bool {

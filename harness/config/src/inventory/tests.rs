@@ -167,6 +167,17 @@ Y = 3
 }
 
 #[test]
+fn more_variables_than_any_job_has_are_one_error() {
+    let variables: String = (0..1001).map(|at| format!("V{at} = \"x\"\n")).collect();
+    let text = format!(
+        "kind = \"real\"\ninstance = \"p5\"\nnodes = \"a\"\n[reach]\nvia = \"local\"\n[environment]\n{variables}"
+    );
+    let error = read(&text).expect_err("too many");
+    let lines: Vec<&str> = error.lines().filter(|line| line.contains("variable")).collect();
+    assert_eq!(lines, ["inventory/x.toml:7:1: 1001 environment variables, limit 1000"]);
+}
+
+#[test]
 fn simulated_and_real_are_never_mixed() {
     let mixed = "kind = \"simulated\"\ninstance = \"p5\"\nnodes = \"a\"";
     let error = read(mixed).expect_err("mixed");

@@ -26,6 +26,11 @@ use toml::de::{DeTable, DeValue};
 /// on the very line that could not be read.
 pub fn read<T>(text: &str, file: &str, body: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Diagnostics> {
     let (document, errors) = DeTable::parse_recoverable(text);
+    let keys = keys_in(document.get_ref());
+    if keys > MOST_KEYS {
+        let message = format!("has {keys} keys, limit {MOST_KEYS}");
+        return Err(crate::diagnostic::Diagnostic::in_file(file, message).into());
+    }
     let source = Source::new(text, file, &errors);
     let table = Table::root(&source, document.get_ref(), document.span());
     let read = body(&table);
@@ -34,6 +39,21 @@ pub fn read<T>(text: &str, file: &str, body: impl FnOnce(&Table<'_>) -> Option<T
         (diagnostics, Some(read)) if diagnostics.is_empty() => Ok(read),
         (diagnostics, _) if !diagnostics.is_empty() => Err(Diagnostics(diagnostics)),
         _ => Err(crate::diagnostic::Diagnostic::in_file(file, "cannot be understood").into()),
+    }
+}
+
+/// Far more than any file has that a person or a program wrote.
+const MOST_KEYS: usize = 50_000;
+
+fn keys_in(table: &DeTable<'_>) -> usize {
+    table.iter().map(|(_, value)| 1 + keys_below(value.get_ref())).sum()
+}
+
+fn keys_below(value: &DeValue<'_>) -> usize {
+    match value {
+        DeValue::Table(table) => keys_in(table),
+        DeValue::Array(list) => list.iter().map(|value| keys_below(value.get_ref())).sum(),
+        _ => 0,
     }
 }
 
@@ -94,6 +114,12 @@ mod tests {
         assert!(messages.iter().any(|line| line.starts_with("x.toml:2:11: `seconds` must")), "{messages:?}");
         assert!(messages.iter().any(|line| line.starts_with("x.toml:3:1: duplicate key")), "{messages:?}");
         assert!(!messages.iter().any(|line| line.contains("missing key")), "{messages:?}");
+    }
+
+    #[test]
+    fn more_keys_than_any_file_has_are_one_error() {
+        let text: String = (0..=MOST_KEYS).map(|at| format!("k{at} = 1\n")).collect();
+        assert_eq!(messages(&text), ["x.toml: has 50001 keys, limit 50000"]);
     }
 
     #[test]

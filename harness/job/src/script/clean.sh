@@ -2,7 +2,8 @@
 # Reports the leftovers on one node of the jobs in these folders, and ends processes on request.
 # usage: bash clean.sh look|end NODE FOLDER...
 # Prints a line for each thing, its parts parted by tabs: which of the folders, counted from 0; what it is; and which:
-#   process    its number; it is of a group that the job's own records name, if the number still means that group
+#   process    its number; it is of a group that the job's own records name, if the number still means that group, or it has the
+#              job's HARNESS_JOB in its environment, which what leaves the group keeps
 #   supervisor the folder's name; the job has no supervisor any more and no exit status
 #   secret     the name of a file that the job was given and has not read
 #   part       the name of a file that was not written to its end
@@ -34,12 +35,13 @@ main() {
   echo complete
 }
 
-# Sets who is there: when each process began, and which belong to each group and session. A zombie
-# is over.
+# Sets who is there: when each process began, which belong to each group and session, and which of the user's own are
+# of which job, by HARNESS_JOB. A zombie is over.
 census() {
   local file text words pid
   began=()
   members=()
+  declare -gA marked=()
   for file in /proc/[0-9]*/stat; do
     # The process name may hold anything, a parenthesis and a line break too: the whole file is read, to its end, which
     # `read` takes for a failure.
@@ -52,6 +54,15 @@ census() {
     began[pid]=${words[19]}
     members[words[2]]+=" $pid"
     if [[ ${words[3]} != "${words[2]}" ]]; then members[words[3]]+=" $pid"; fi
+    if [[ -O ${file%/stat} ]]; then
+      {
+        while IFS= read -r -d '' text; do
+          [[ $text == HARNESS_JOB=?* ]] || continue
+          marked["${text#HARNESS_JOB=}"]+=" $pid"
+          break
+        done < "${file%stat}environ"
+      } 2> /dev/null
+    fi
   done
 }
 
@@ -119,6 +130,11 @@ meant() {
   [[ -n $found ]]
 }
 
+# Sets $strays to what has the mark of a job: that of this node's supervisor, or that of a job on this machine alone.
+find_strays() {
+  strays="${marked["$node:$1"]-}${marked[":$1"]-}"
+}
+
 # Prints the records of the job on this node, in whose folder we are: a line for each.
 records() {
   local name
@@ -139,7 +155,13 @@ gather() {
   all=
   census
   for folder in "$@"; do
-    enter "$folder" || continue
+    find_strays "$folder"
+    if ! enter "$folder"; then
+      # Processes outlive a folder that was removed.
+      if [[ -z $why ]]; then all+=$strays; fi
+      continue
+    fi
+    all+=$strays
     while read -r pid begun there first; do
       if meant "$pid" "$begun" "$there" "$first"; then all+=$found; fi
     done < <(records)
@@ -175,8 +197,13 @@ write_status() {
 report() {
   local at=$1 folder=$2 pid begun there first name line kept=
   declare -A printed=()
+  find_strays "$folder"
   if ! enter "$folder"; then
-    if [[ -n $why ]]; then say "$at" refused "$why"; fi
+    if [[ -n $why ]]; then
+      say "$at" refused "$why"
+    else
+      for pid in $strays; do say "$at" process "$pid"; done
+    fi
     return
   fi
   while read -r pid begun there first; do
@@ -187,6 +214,10 @@ report() {
       printed[$pid]=yes
     done
   done < <(records)
+  for pid in $strays; do
+    if [[ -z ${printed[$pid]-} ]]; then say "$at" process "$pid"; fi
+    printed[$pid]=yes
+  done
   for name in {supervisor,lease}."$node"; do
     if [[ -z $kept ]]; then (descend "$name" && [[ ! -e status ]] && say "$at" supervisor "$name"); fi
   done

@@ -4,10 +4,10 @@ use super::files::{self, EXIT_CODE, GROUP, PID};
 
 /// Starts the script in its own session and prints the session's id, which is its process group's too. The exit
 /// code outlives the process as a file, and so does when and since which start of the machine the group is there: its
-/// number alone may later be another's. `$1` is the job's folder.
+/// number alone may later be another's. What leaves the group is known by `HARNESS_JOB`. `$1` is the job's folder.
 pub fn on_this_machine(folder: &str) -> Vec<String> {
     let start = format!(
-        "cd \"$1\" && {{ setsid bash -c 'bash {job}; echo $? > {EXIT_CODE}.part && mv {EXIT_CODE}.part {EXIT_CODE}' \
+        "cd \"$1\" && {{ HARNESS_JOB=\":$1\" setsid bash -c 'bash {job}; echo $? > {EXIT_CODE}.part && mv {EXIT_CODE}.part {EXIT_CODE}' \
          > {out} 2> {err} < /dev/null & }} && owner=$! && echo $owner > {PID} && \
          {{ IFS= read -r -d '' stat < /proc/$owner/stat; read -r boot < /proc/sys/kernel/random/boot_id; set -- ${{stat##*) }}; \
          echo \"$owner ${{20-}} $boot\" > {GROUP}.part && mv {GROUP}.part {GROUP}; }} 2> /dev/null; cat {PID}",

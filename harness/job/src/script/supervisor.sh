@@ -9,6 +9,8 @@
 #   ended CODE REASON  REASON is itself, asked (by `end`) or heartbeat (no `look` for TIMEOUT_S seconds)
 #   lost               started, and vanished without an exit status: killed externally, or the node rebooted
 #   replaced           started in a container that has ended: its pod was deleted, and another one has its name
+# The job's processes are those of its group, and those that left it, such as by setsid: all have HARNESS_JOB in their environment. One
+# that clears its environment and leaves the group is not found.
 # What it remembers lies in FOLDER/supervisor.NODE: `supervisor` and `group` say which processes, `status` how it ended. Time is
 # the kernel's uptime, which no change of the wall clock moves.
 set -u
@@ -139,8 +141,33 @@ signal() {
   kill -"$1" -- "-$2" 2> /dev/null || kill -"$1" "$2" 2> /dev/null
 }
 
-# Whether any process of the group is there other than a zombie: a zombie is over.
+# Whether any process of the job is there. Sets $strays to those that left its group.
 alive() {
+  find_strays "$1"
+  [[ -n $strays ]] || group_alive "$1"
+}
+
+find_strays() {
+  local file words
+  strays=
+  for file in /proc/[0-9]*; do
+    [[ -O $file ]] && has_mark "$file/environ" && stat "$file/stat" || continue
+    if [[ ${words[2]} != "$1" && ${words[0]} != Z ]]; then strays+=" ${file#/proc/}"; fi
+  done
+}
+
+has_mark() {
+  local variable
+  {
+    while IFS= read -r -d '' variable; do
+      [[ $variable == "HARNESS_JOB=$node:$folder" ]] && return 0
+    done < "$1"
+  } 2> /dev/null
+  return 1
+}
+
+# Whether any process of the group is there other than a zombie: a zombie is over.
+group_alive() {
   local file words
   kill -0 -- "-$1" 2> /dev/null || return 1
   for file in /proc/[0-9]*/stat; do
@@ -150,14 +177,19 @@ alive() {
   return 1
 }
 
-# Asks all of the group to end, and ends by force what has not after ten seconds.
+# Asks all of the job to end, and ends by force what has not after ten seconds.
 put_down() {
-  local how=TERM tries
+  local how=TERM limit
   while alive "$1"; do
-    signal "$how" "$1"
-    for ((tries = 0; tries < 50; tries++)); do
+    # A group without a process may be another's soon.
+    if group_alive "$1"; then signal "$how" "$1"; fi
+    if [[ -n $strays ]]; then kill -"$how" $strays 2> /dev/null; fi
+    uptime
+    limit=$((now + 10))
+    while ((now < limit)); do
       alive "$1" || return
       sleep 0.2
+      uptime
     done
     how=KILL
   done
@@ -175,7 +207,7 @@ keep() {
   cd "$folder" || exit 1
   trap 'renewed=yes' USR1
   trap 'leave=asked' TERM INT HUP
-  HARNESS_NODE=$node setsid bash job.sh < /dev/null > "log.$node" 2>&1 &
+  HARNESS_NODE=$node HARNESS_JOB=$node:$folder setsid bash job.sh < /dev/null > "log.$node" 2>&1 &
   child=$!
   write_owner group "$child"
   write_owner supervisor "$$"
@@ -198,7 +230,7 @@ keep() {
   trap '' USR1 TERM INT HUP
   wait "$child"
   code=$?
-  # Leftovers of the script in its group end too.
+  # Leftovers of the script end too.
   put_down "$child"
   if [[ $reason == itself && -e $state/asked ]]; then reason=asked; fi
   # A full disk may have room again. A folder that stays away was removed: its status will not be read.

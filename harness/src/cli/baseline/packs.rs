@@ -70,7 +70,7 @@ fn make(home: &Home, instance: Option<&str>, key: &Path, output: &Path) -> Resul
         return Err(lines.join("\n"));
     }
     let (text, signer) = signature::sign(&made.baselines.render(), key)?;
-    write_whole(output, text.as_bytes()).map_err(|error| error.to_string())?;
+    store::write_output(output, text.as_bytes()).map_err(|error| error.to_string())?;
     lines.push(format!("{}: {}", count(n, "baseline"), show(&output.to_string_lossy())));
     lines.push(format!("signed by {}", signer.digits()));
     lines.push(format!("the other site: harness baseline import FILE --trust {}", signer.digits()));

@@ -58,10 +58,19 @@ pub(super) fn environment(table: &Table<'_>) -> BTreeMap<String, String> {
         .unwrap_or_default()
 }
 
+/// Every job has them all in its script: far more than any has would keep a plan busy for minutes.
+const MOST_VARIABLES: usize = 1000;
+
 /// Environment variables, as suites and inventories name them.
 pub fn variables(table: &Table<'_>) -> BTreeMap<String, String> {
     let mut variables = BTreeMap::new();
-    for (name, span, value) in table.entries() {
+    let entries = table.entries();
+    if let (true, Some((_, span, _))) = (entries.len() > MOST_VARIABLES, entries.first()) {
+        let message = format!("{} environment variables, limit {MOST_VARIABLES}", entries.len());
+        table.source().diagnostic(span, message);
+        return variables;
+    }
+    for (name, span, value) in entries {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(is_name) || name.starts_with(|c: char| c.is_ascii_digit()) {
             let message = format!("not an environment variable name: `{}`", name.escape_debug());

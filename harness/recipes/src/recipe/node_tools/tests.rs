@@ -90,7 +90,7 @@ fn a_test_of_nvbandwidth_that_found_wrong_data_has_no_rate() {
     let text = "nvbandwidth Version: v0.7\nRunning host_to_device_memcpy_ce.\n 0\n0 55.10\n\nSUM host_to_device_memcpy_ce 55.10\n\
         Running device_to_host_memcpy_ce.\n Invalid value when checking the pattern at 0x10\nASSERT in expression x == 0\n";
     let expected = [
-        "nvbandwidth.from_host gpu0 55.1 GB/s",
+        "nvbandwidth.from_host gpu0 55.10 GB/s",
         "tool-not-measured: no rate of device_to_host_memcpy_ce: Invalid value when checking the pattern at 0x10",
     ];
     assert_eq!(lines(&run_on(&nvbandwidth::SPEC, text, 1)), expected);
