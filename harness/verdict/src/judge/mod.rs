@@ -69,7 +69,7 @@ pub struct Judged {
 /// One verdict for each assertion of the case, in their order, and its culprits.
 pub fn judge(data: &CaseData) -> Judged {
     let gates = gate::gates(data);
-    let (mut nic_rates, peers) = (NicRateCache::default(), PeerCache::default());
+    let (mut nic_rates, peers) = (NicRateCache::default(), PeerCache::new(&gates));
     let mut verdicts: Vec<Verdict> = data
         .case
         .assertions

@@ -1,13 +1,15 @@
 //! A part compared with its peers: the same number of all other parts of the same kind in the case. Few peers can agree
 //! or disagree; only four parts or more show which one is low.
 
+use super::gate::Gate;
 use super::measured::{Number, without_job};
 use super::peer_group::PeerGroup;
-use super::{CaseData, JudgedBound, Measured};
+use super::{CaseData, JudgedBound, Measured, contradiction};
 use config::bounds;
 use metric::unit::Better;
 use metric::{Dim, Dims, Metric, Query};
 use model::artefact::{JudgedBy, PlannedAssertion, Status};
+use recipes::recipe;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -22,7 +24,7 @@ pub(super) fn judge(
     data: &CaseData,
     assertion: &PlannedAssertion,
     measured: &Measured,
-    cache: &PeerCache,
+    cache: &PeerCache<'_>,
 ) -> Option<JudgedBound> {
     let tolerance = assertion.bound.within_peers?;
     // With the profiler and without it is no difference between parts.
@@ -53,12 +55,24 @@ struct Peers<'a> {
     assertion: &'a PlannedAssertion,
     bare: BTreeSet<&'a str>,
     tolerance: f64,
-    cache: &'a PeerCache,
+    cache: &'a PeerCache<'a>,
 }
 
 /// The groups of a case's numbers that were looked at so far: each assertion of a node asks for the same ones.
 #[derive(Default)]
-pub(super) struct PeerCache(RefCell<BTreeMap<GroupKey, Rc<PeerGroup>>>);
+pub(super) struct PeerCache<'a> {
+    groups: RefCell<BTreeMap<GroupKey, Rc<PeerGroup>>>,
+    /// Jobs that did not run as declared: their numbers are no peers.
+    left_out: BTreeSet<&'a str>,
+}
+
+impl<'a> PeerCache<'a> {
+    /// Of jobs with an open gate.
+    pub(super) fn new(gates: &BTreeMap<&'a str, Gate>) -> PeerCache<'a> {
+        let shut = gates.iter().filter(|(_, gate)| !matches!(gate, Gate::Open)).map(|(job, _)| *job);
+        PeerCache { left_out: shut.collect(), ..PeerCache::default() }
+    }
+}
 
 /// Whose peers they are.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,8 +137,9 @@ impl Peers<'_> {
     }
 
     fn limits(&self, others: &Others) -> (Option<f64>, Option<f64>) {
-        let lower = Some(others.median * (1.0 - others.tolerance));
-        let upper = Some(others.median * (1.0 + others.tolerance));
+        let resolution = recipe::built_in(&self.assertion.metric).map_or(0.0, |metric| metric.resolution);
+        let lower = Some(others.median * (1.0 - others.tolerance) - resolution);
+        let upper = Some(others.median * (1.0 + others.tolerance) + resolution);
         match self.assertion.better {
             Better::Higher => (lower, None),
             Better::Lower => (None, upper),
@@ -159,17 +174,27 @@ impl Peers<'_> {
         dims.word(Dim::Job).is_some_and(|job| self.bare.contains(job))
     }
 
+    /// Whether the number could be judged itself: its job ran as declared, and nothing contradicts it.
+    fn is_comparable(&self, row: &Metric) -> bool {
+        let Some(job) = row.dims.word(Dim::Job) else { return true };
+        let analysis = self.data.analysis.jobs.get(job);
+        let mut doubts = analysis.into_iter().flat_map(|analysis| &analysis.doubts);
+        !self.cache.left_out.contains(job) && !doubts.any(|one| contradiction::speaks_of(one, row))
+    }
+
     fn group(&self, key: GroupKey) -> Rc<PeerGroup> {
-        if let Some(group) = self.cache.0.borrow().get(&key) {
+        if let Some(group) = self.cache.groups.borrow().get(&key) {
             return Rc::clone(group);
         }
         let query = Query { metric: key.metric.clone(), dims: key.alike.clone() };
         let rows = self.data.metrics.select(&query).into_iter();
-        let peers = rows.filter(|row| self.is_bare(&row.dims) == key.is_bare && row.value.is_finite());
+        let peers = rows.filter(|row| {
+            self.is_bare(&row.dims) == key.is_bare && row.value.is_finite() && self.is_comparable(row)
+        });
         // Another run of the same part is no peer.
         let whose = |row: &Metric| if key.of_runs { without_job(&row.dims) } else { row.dims.clone() };
         let group = Rc::new(PeerGroup::new(peers.map(|row| (whose(row), row.value))));
-        self.cache.0.borrow_mut().insert(key, Rc::clone(&group));
+        self.cache.groups.borrow_mut().insert(key, Rc::clone(&group));
         group
     }
 
