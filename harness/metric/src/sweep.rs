@@ -1,4 +1,4 @@
-//! What a plan knows of a sweep of nccl-tests, beside its operation and its sizes: the program prints it once more.
+//! What a plan knows of a sweep of nccl-tests, beside its operation and its sizes: the program prints it too.
 
 use serde::{Deserialize, Serialize};
 

@@ -141,7 +141,7 @@ fn nodes_that_fail_together_and_meet_no_good_one_are_all_undecided() {
         let again = schedule.retry(Stage::Pairs, open);
         schedule.second(Stage::Pairs, again, &result(second));
     };
-    // Two nodes have nobody else to meet.
+    // Two nodes have no other to meet.
     let mut two = schedule(2, 0);
     let both = [("n1", fails(&["n2"])), ("n2", fails(&["n1"]))];
     settle(&mut two, &both, &both);

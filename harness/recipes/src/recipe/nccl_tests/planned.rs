@@ -6,7 +6,6 @@ use super::{OTHER_SWEEP, WRONG_RANKS};
 use logs::nccl_tests::{self as source, Format, NcclRun, RankLine, Row};
 use metric::SweepFacts;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 /// The cause and the reason of each contradiction; any of them keeps the job's numbers from being judged.
 pub(super) fn contradictions(
@@ -144,7 +143,7 @@ fn rank_list(run: &NcclRun, ranks: Option<u32>) -> Option<String> {
     Some(format!("ranks listed: {listed}, and rank {missing} is not among them"))
 }
 
-/// Hosts call themselves by their short names, by those of their pods, or as nobody else does: names that are not known
+/// Hosts call themselves by their short names, by those of their pods, or by aliases: names that are not known
 /// say nothing, unless other hosts of the job are called as its nodes are.
 fn hosts(run: &NcclRun, nodes: &[&str], is_text: bool) -> Option<String> {
     let mut ranks_of: BTreeMap<&str, usize> = BTreeMap::new();
@@ -157,7 +156,7 @@ fn hosts(run: &NcclRun, nodes: &[&str], is_text: bool) -> Option<String> {
     let (known, unknown): (Vec<&str>, Vec<&str>) =
         ranks_of.keys().copied().partition(|host| nodes.iter().any(|node| is_called(host, node)));
     let mut rest = nodes.iter().filter(|node| !known.iter().any(|host| is_called(host, node)));
-    let is_address = rest.any(|node| node.parse::<IpAddr>().is_ok());
+    let is_address = rest.any(|node| is_address(node));
     if let Some(other) = unknown.first().filter(|_| !known.is_empty() && !is_address) {
         return Some(format!("a rank ran on {other}, nodes of the job: {}", nodes.join(", ")));
     }
@@ -167,10 +166,12 @@ fn hosts(run: &NcclRun, nodes: &[&str], is_text: bool) -> Option<String> {
 }
 
 fn short(name: &str) -> &str {
-    match name.parse::<IpAddr>() {
-        Ok(_) => name,
-        Err(_) => name.split('.').next().unwrap_or(name),
-    }
+    if is_address(name) { name } else { name.split('.').next().unwrap_or(name) }
+}
+
+/// Of version 4 or 6.
+fn is_address(name: &str) -> bool {
+    name.contains(':') || name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 /// A GPU takes one rank. Hosts of one name have as many GPUs of one id as there are such hosts.

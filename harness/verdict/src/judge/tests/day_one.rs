@@ -152,13 +152,13 @@ fn numbers_of_a_job_that_is_not_the_declared_one_are_no_peers() {
     // Nor are numbers that another source contradicts.
     let mut world = fleet(&all, day_one(none()));
     for job in ["n3", "n4"] {
-        let doubt = metric::lacks::Contradiction {
+        let found = metric::lacks::Contradiction {
             metrics: vec!["nccl.busbw".into()],
             dims: Dims::new(),
             cause: "contradicted".into(),
             why: "the counters say otherwise".into(),
         };
-        world.analysis.jobs.entry(job.into()).or_default().doubts = vec![doubt];
+        world.analysis.jobs.entry(job.into()).or_default().doubts = vec![found];
     }
     let statuses: Vec<Status> =
         world.judged().verdict.verdicts.iter().map(|verdict| verdict.status).collect();
