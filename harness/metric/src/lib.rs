@@ -8,10 +8,12 @@ pub mod op;
 pub mod quantile;
 pub mod slope;
 mod spec;
+mod sweep;
 mod training;
 pub mod unit;
 pub mod warmup;
 
 pub use metric::{Dim, DimValue, Dims, Metric, Metrics, Query};
 pub use spec::{Blames, Covers, DataCheck, Files, Limit, MetricSpec, Names, Role, RunNoise, Sizes};
+pub use sweep::SweepFacts;
 pub use training::TrainingFacts;

@@ -185,6 +185,9 @@ pub struct MetricSpec {
     pub sizes: Sizes,
     /// Between runs of a healthy cluster.
     pub run_noise: RunNoise,
+    /// How far two numbers of the same thing may lie apart by the way they are taken alone, in the metric's unit: less
+    /// than that separates nothing from its peers or from a baseline.
+    pub resolution: f64,
     /// It shows whether data came out right, and must be asserted where data came out wrong.
     pub checks: Option<DataCheck>,
     /// Beside the above.
@@ -219,6 +222,7 @@ impl MetricSpec {
             limit: None,
             sizes: Sizes::All,
             run_noise: RunNoise::Relative,
+            resolution: 0.0,
             checks: None,
             roles: &[],
             next: MetricSpec::NEXT,
@@ -277,6 +281,12 @@ impl MetricSpec {
     /// The same declaration with other noise between runs.
     pub const fn varying(mut self, noise: RunNoise) -> MetricSpec {
         self.run_noise = noise;
+        self
+    }
+
+    /// The same declaration of a number that is taken no more exactly than that.
+    pub const fn resolved_to(mut self, resolution: f64) -> MetricSpec {
+        self.resolution = resolution;
         self
     }
 

@@ -220,15 +220,16 @@ fn job_input(
         rx_counters: instance.rx_counters.clone(),
         conservation_shown: instance.conservation_shown,
         workload: match &case.workload {
-            WorkloadFacts::NcclTests { op, sizes, ranks_per_communicator, checked, by_torch, .. } => {
-                Workload::NcclTests {
-                    op: *op,
-                    sizes: sizes.clone(),
-                    ranks_per_communicator: *ranks_per_communicator,
-                    checked: *checked,
-                    by_torch: *by_torch,
-                }
-            }
+            WorkloadFacts::NcclTests {
+                op, sizes, ranks_per_communicator, checked, by_torch, sweep, ..
+            } => Workload::NcclTests {
+                op: *op,
+                sizes: sizes.clone(),
+                ranks_per_communicator: *ranks_per_communicator,
+                checked: *checked,
+                by_torch: *by_torch,
+                sweep: sweep.clone(),
+            },
             WorkloadFacts::NicPairs { tool, op, .. } => {
                 Workload::NicPairs { tool: tool.clone(), op: op.clone() }
             }

@@ -98,6 +98,7 @@ fn expected(
         sim_faults: plan.sim_faults.clone(),
         reservation: plan.reservation.clone(),
         brought_about_by: None,
+        unexplained: None,
     };
     let isolation = Isolation::new(home, inventory.clone(), probes, fleet, asked, sources.to_vec(), 1);
     let first = isolation.first_round().map_err(|diagnostics| diagnostics.join("; "))?;

@@ -225,6 +225,7 @@ fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Star
         sim_faults: request.sim_faults.clone(),
         reservation: request.reservation.clone(),
         brought_about_by: request.caused_by.clone(),
+        unexplained: found.as_ref().filter(|found| found.has_failed).map(|found| found.run.clone()),
     };
     let mut isolation =
         Isolation::new(home, inventory, probes, fleet, asked, loaded.sources, request.ssh_fanout);
@@ -353,6 +354,8 @@ enum AtHand {
 
 struct FoundEvidence {
     run: String,
+    /// It failed on nodes that are asked for.
+    has_failed: bool,
     evidence: Evidence,
     /// Before its jobs.
     probe: Option<Probe>,
@@ -422,8 +425,11 @@ fn evidence_at_hand(
     let hung_once = found.lines.iter().filter(|line| limits::is_hang(line)).map(|line| line.node.clone());
     let hung_once = hung_once.filter(|node| count_hangs(&seen, node) < 2).collect();
     let probe = seen.probe;
+    let counts = &summary.counts;
+    let has_failed = counts.fail + counts.unexpected_pass + counts.error > 0
+        && stored.plan.nodes.iter().any(|node| nodes.contains(node));
     let run = summary.run_id;
-    Ok(AtHand::Evidence(Box::new(FoundEvidence { run, evidence: found, probe, hung_once })))
+    Ok(AtHand::Evidence(Box::new(FoundEvidence { run, has_failed, evidence: found, probe, hung_once })))
 }
 
 /// Jobs of the node that came to no end.

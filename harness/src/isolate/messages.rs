@@ -127,11 +127,17 @@ pub(crate) fn end(isolation: &Isolation, conclusion: &Conclusion, culprits: usiz
         conclusion.looked_for * 100.0,
         conclusion.spread * 100.0
     ));
+    let unexplained = isolation.asked.unexplained.as_deref().filter(|_| culprits == 0);
+    if let Some(run) = unexplained {
+        isolation.output.print(format_args!(
+            "inconclusive: run {run} failed, and nothing here explains that; next: harness runs show --run {run}"
+        ));
+    }
     sum_of(isolation, culprits);
     // If all nodes are slow, no culprit can be separated from its peers.
     let is_certain = conclusion.is_certain() && !matches!(all, Fleetwide::Slow(_));
     // Of a node that took no part nothing is known.
-    let is_certain = is_certain && isolation.asked.left_out.is_empty();
+    let is_certain = is_certain && isolation.asked.left_out.is_empty() && unexplained.is_none();
     match (culprits == 0, is_certain) {
         (false, _) => exit_code::FAILED,
         (true, true) => exit_code::PASSED,

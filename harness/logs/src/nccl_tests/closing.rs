@@ -1,7 +1,7 @@
 //! Compares what a run prints twice: its rows with its closing lines and with the sweep that its head, or `config` of its
 //! JSON, announces. A row that was lost, doubled or changed shows in one of them.
 
-use super::{Half, NcclRun, Parameters, Step, Wrong};
+use super::{Half, NcclRun, OutOfBounds, Parameters, Step, Wrong};
 use metric::finding::Finding;
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub fn closing(run: &NcclRun) -> Vec<Finding> {
         let finding = || Finding::new("no-rows", "run has closing lines and no rows");
         return run.failure.is_none().then(finding).into_iter().collect();
     }
-    [average(run), sizes(run), wrong(run)].into_iter().flatten().collect()
+    [average(run), sizes(run), wrong(run), odd(run)].into_iter().flatten().collect()
 }
 
 fn halves(run: &NcclRun) -> impl Iterator<Item = &Half> {
@@ -88,7 +88,12 @@ fn announced(parameters: &Parameters) -> Option<BTreeSet<u64>> {
 
 /// The closing line counts tables with wrong values and not the values: only whether there are any is printed twice.
 fn wrong(run: &NcclRun) -> Option<Finding> {
-    let closing = run.out_of_bounds?.count;
+    let OutOfBounds { count: closing, ok } = run.out_of_bounds?;
+    if ok != (closing == 0) {
+        let word = if ok { "OK" } else { "FAILED" };
+        let why = format!("the closing line contradicts itself: {closing} wrong values, {word}");
+        return Some(Finding::new("wrong-disagrees", why));
+    }
     let mut wrong = 0.0;
     let mut is_checked = false;
     for half in halves(run) {
@@ -105,4 +110,9 @@ fn wrong(run: &NcclRun) -> Option<Finding> {
         let why = format!("rows count {wrong} wrong values, the closing line {closing}");
         Finding::new("wrong-disagrees", why)
     })
+}
+
+fn odd(run: &NcclRun) -> Option<Finding> {
+    let line = run.odd_closing.as_ref()?;
+    Some(Finding::new("closing-odd", format!("a closing line is not as nccl-tests prints it: `{line}`")))
 }

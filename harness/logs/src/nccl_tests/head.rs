@@ -27,6 +27,8 @@ pub(super) enum Comment {
     OutOfBounds(OutOfBounds),
     /// The average, and whether it was below a required minimum.
     Average(f64, bool),
+    /// A closing line whose figure or word is none that is printed there.
+    OddClosing(String),
     Concluded(String),
     Error(String),
     /// Of nccl-tests, and of no interest.
@@ -71,18 +73,20 @@ pub(super) fn comment(text: &str) -> Option<Comment> {
     }
     if let Some(rest) = bare.strip_prefix("Out of bounds values") {
         let mut words = rest.split_whitespace().skip_while(|word| *word == ":");
-        let count = cell::whole(words.next()?)?;
-        let ok = match words.next()? {
-            "OK" => true,
-            "FAILED" => false,
-            _ => return None,
+        let (count, word) = (words.next().and_then(cell::whole), words.next());
+        return match (count, word) {
+            (Some(count), Some(word @ ("OK" | "FAILED"))) => {
+                Some(Comment::OutOfBounds(OutOfBounds { count, ok: word == "OK" }))
+            }
+            _ => odd_closing(bare, rest),
         };
-        return Some(Comment::OutOfBounds(OutOfBounds { count, ok }));
     }
     if let Some(rest) = bare.strip_prefix("Avg bus bandwidth") {
         let mut words = rest.split_whitespace().skip_while(|word| *word == ":");
-        let average: f64 = words.next()?.parse().ok()?;
-        return Some(Comment::Average(average, words.next() == Some("FAILED")));
+        return match words.next().and_then(|word| word.parse().ok()) {
+            Some(average) => Some(Comment::Average(average, words.next() == Some("FAILED"))),
+            None => odd_closing(bare, rest),
+        };
     }
     if hash && let Some(rest) = bare.strip_prefix("error:") {
         return Some(Comment::Error(rest.trim().to_owned()));
@@ -97,6 +101,15 @@ pub(super) fn comment(text: &str) -> Option<Comment> {
         ["Parallel Init", "Per-Iteration Report", "Writing J", "Bitwise mismatches", "skipping json"];
     known.iter().chain(&known_too).any(|start| bare.starts_with(start)).then_some(Comment::Known)
 }
+
+/// Prose may name such a line, without a colon.
+fn odd_closing(line: &str, rest: &str) -> Option<Comment> {
+    let is_line = rest.trim_start().starts_with(':');
+    is_line.then(|| Comment::OddClosing(line.chars().take(LONGEST_SHOWN).collect()))
+}
+
+/// Of a line in a message.
+const LONGEST_SHOWN: usize = 120;
 
 fn version(rest: &str) -> Comment {
     // Since 2.20 the commit follows in parentheses: `2.20.0 (b4d5bee)`.

@@ -12,7 +12,7 @@
 //!   cannot be separated: none of them is returned;
 //! - `nccl-warn`, `error-noted`: warnings of a run that ended well; `truncated-json`: a file that ends early;
 //! - `bandwidth-disagrees`: a figure that does not follow from the others (made by `recompute`);
-//! - `average-disagrees`, `rows-missing`, `wrong-disagrees`, `no-rows`: closing lines or a head that the rows do not bear out (made by
+//! - `average-disagrees`, `rows-missing`, `wrong-disagrees`, `closing-odd`, `no-rows`: closing lines or a head that the rows do not bear out (made by
 //!   `closing`).
 
 mod cell;
@@ -137,6 +137,15 @@ pub struct NcclRun {
     pub average_busbw_gb_s: Option<f64>,
     /// Whether the closing lines were seen.
     pub concluded: bool,
+    /// A closing line whose figure cannot be read.
+    #[serde(skip)]
+    pub odd_closing: Option<String>,
+    /// Whether `Collective test starting` was seen, which versions print that print the next one.
+    #[serde(skip)]
+    pub has_start: bool,
+    /// Whether `Collective test concluded` was seen.
+    #[serde(skip)]
+    pub has_end: bool,
     /// None where nothing failed, or nothing says what did.
     pub failure: Option<Failure>,
 }

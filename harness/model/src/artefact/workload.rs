@@ -2,8 +2,8 @@
 //! its kind.
 
 use super::WorkKind;
-use metric::TrainingFacts;
 use metric::op::Op;
+use metric::{SweepFacts, TrainingFacts};
 use serde::{Deserialize, Serialize};
 
 /// What the readers of a job's output need to know of its workload.
@@ -25,6 +25,9 @@ pub enum WorkloadFacts {
         /// PyTorch runs it, and not a program of nccl-tests.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         by_torch: bool,
+        /// Its options, which the output is compared with; older plans do not have them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sweep: Option<SweepFacts>,
     },
     /// A flow for each NIC between two nodes.
     NicPairs {

@@ -9,6 +9,7 @@ use config::inventory::{Instance, Inventory};
 use config::suite::training::Within;
 use config::suite::{Backend, Case, NcclTests, Placement, Step as Sizes, TorchRunner};
 use job::script::{Gpus, Run, Step, files};
+use metric::SweepFacts;
 use model::artefact::{ExpectedFile, FileKind, WorkloadFacts};
 use std::collections::BTreeMap;
 
@@ -130,6 +131,14 @@ impl WorkloadPlanner for NcclTests {
             checked: self.check,
             each_gpu: case.placement == Placement::EachGpu,
             by_torch: self.torch.is_some(),
+            sweep: Some(SweepFacts {
+                iterations: self.iterations.into(),
+                warmup: self.warmup.into(),
+                dtype: self.dtype.clone(),
+                redop: reduces(self).then(|| self.redop.clone()),
+                root: has_root(self).then(|| self.root.unwrap_or_default()),
+                gpu: context.inventory.instance.gpu.clone(),
+            }),
         }
     }
 
@@ -144,6 +153,14 @@ impl WorkloadPlanner for NcclTests {
             Backend::Gloo => "torch gloo".to_owned(),
         });
     }
+}
+
+fn reduces(tests: &NcclTests) -> bool {
+    matches!(tests.op.name(), "all_reduce" | "reduce" | "reduce_scatter")
+}
+
+fn has_root(tests: &NcclTests) -> bool {
+    matches!(tests.op.name(), "broadcast" | "reduce" | "gather" | "scatter")
 }
 
 /// One torchrun on each node, a process for each of its GPUs.
@@ -192,7 +209,7 @@ fn sweep(tests: &NcclTests) -> Vec<String> {
     option("-n", tests.iterations.to_string());
     option("-w", tests.warmup.to_string());
     option("-d", tests.dtype.clone());
-    if matches!(tests.op.name(), "all_reduce" | "reduce" | "reduce_scatter") {
+    if reduces(tests) {
         option("-o", tests.redop.clone());
     }
     if let Some(root) = tests.root {

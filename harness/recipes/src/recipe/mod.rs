@@ -35,7 +35,7 @@ pub(crate) use metric::TrainingFacts;
 use metric::finding::{Finding, FindingKind, Meaning};
 pub(crate) use metric::lacks::{Absent, Contradiction, NotComparable};
 use metric::op::Op;
-use metric::{Dim, Dims, Metric, MetricSpec, Role};
+use metric::{Dim, Dims, Metric, MetricSpec, Role, SweepFacts};
 use nsys::tables::TableSpec;
 use serde::{Deserialize, Serialize};
 use shared_findings::FileFinding;
@@ -187,6 +187,9 @@ pub enum Workload {
         checked: bool,
         /// PyTorch runs it, and not a program of nccl-tests.
         by_torch: bool,
+        /// Its other options; `None` in older plans.
+        #[serde(default)]
+        sweep: Option<SweepFacts>,
     },
     /// One flow per NIC, from the first node of the job to the second.
     NicPairs {

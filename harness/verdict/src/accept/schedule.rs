@@ -219,10 +219,19 @@ impl Schedule {
         self.withdraw_named(stage, result);
         self.settle_named(stage, &open, result);
         self.withdraw_by_company(stage, &open, result);
-        // Who fails again may be what made others fail before.
         let has_passed =
             |one: &&Open| result.node_statuses.get(&one.node).is_some_and(NodeStatus::has_passed);
         let (passed, not): (Vec<&Open>, Vec<&Open>) = open.iter().partition(has_passed);
+        // Who fails again may be what made others fail before. All are decided by what was known before any of them, so
+        // that their order decides nothing.
+        let by_company: Vec<(&Open, Open)> =
+            not.iter().filter_map(|one| Some((*one, self.failed_with_good(stage, one, result)?))).collect();
+        for (one, then) in by_company {
+            let (first, second, why) = (company(&one.with), company(&then.with), then.node_status.why());
+            let evidence = format!("with {first} and with {second}: {why}");
+            let line = line("HRN-NODE-UNCLEAR", &one.node, "node", &evidence);
+            self.reject(stage, &one.node, &[line], &then.node_status, Some(&result.run));
+        }
         for one in not.into_iter().chain(passed) {
             if self.rejected.iter().any(|gone| gone.node == one.node) {
                 continue;
@@ -235,11 +244,7 @@ impl Schedule {
                 );
                 continue;
             };
-            let then = Open::new(result, &one.node, node_status);
             let was_explained = one.with.iter().any(|other| self.is_bad(other));
-            let is_explained = then.with.iter().any(|other| self.is_bad(other));
-            let company =
-                |with: &BTreeSet<String>| with.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
             if node_status.has_passed() && (was_explained || !one.node_status.has_failed()) {
                 if !stage.is_alone() {
                     self.proven.push(one.node.clone());
@@ -251,20 +256,6 @@ impl Schedule {
                     one.node_status.why()
                 );
                 self.leave_open(stage, &one.node, &why);
-            } else if stage == Stage::Pairs
-                && node_status.has_failed()
-                && one.node_status.has_failed()
-                && !was_explained
-                && !is_explained
-            {
-                let evidence = format!(
-                    "with {} and with {}: {}",
-                    company(&one.with),
-                    company(&then.with),
-                    node_status.why()
-                );
-                let line = line("HRN-NODE-UNCLEAR", &one.node, "node", &evidence);
-                self.reject(stage, &one.node, &[line], node_status, Some(&result.run));
             } else {
                 self.leave_open(
                     stage,
@@ -273,6 +264,29 @@ impl Schedule {
                 );
             }
         }
+    }
+
+    /// What a node did in its second run, where that proves it bad: it failed with one that it had not met before and
+    /// that is good. Good is who passed with another in this stage; partners of earlier deliveries may have changed
+    /// since, so that it takes two of them.
+    fn failed_with_good(&self, stage: Stage, one: &Open, result: &RunResult) -> Option<Open> {
+        if stage != Stage::Pairs || self.is_bad(&one.node) {
+            return None;
+        }
+        let then = Open::new(result, &one.node, result.node_statuses.get(&one.node)?);
+        let mut met = one.with.iter().chain(&then.with);
+        if !one.node_status.has_failed() || met.any(|other| self.is_bad(other)) {
+            return None;
+        }
+        let is_good = |other: &String| self.proven.contains(other) || self.partners.contains(other);
+        let met_good_before = !one.with.is_empty() && one.with.iter().all(is_good);
+        // A good one beside one that may be bad proves nothing.
+        let failed = then.node_status.bad.iter().filter(|bad| bad.status == Status::Fail && !bad.is_alike);
+        let mut witnesses = failed
+            .filter(|bad| bad.with.iter().all(is_good))
+            .flat_map(|bad| &bad.with)
+            .filter(|other| !one.with.contains(*other));
+        witnesses.any(|other| met_good_before || self.proven.contains(other)).then_some(then)
     }
 
     /// Who is named in a second run leaves, and so does who filled up a group and did not do well by itself there.
@@ -313,6 +327,10 @@ impl Schedule {
             self.withdraw(stage, &node, "several nodes failed with it, but passed with another partner");
         }
     }
+}
+
+fn company(with: &BTreeSet<String>) -> String {
+    with.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
 fn named(result: &RunResult, node: &str) -> Vec<EvidenceLine> {

@@ -134,6 +134,51 @@ fn who_fails_with_two_good_ones_is_rejected_and_who_fails_with_one_is_not_decide
 }
 
 #[test]
+fn nodes_that_fail_together_and_meet_no_good_one_are_all_undecided() {
+    let fails = |with: &[&str]| bad(Status::Fail, with);
+    let settle = |schedule: &mut Schedule, first: &[(&str, NodeStatus)], second: &[(&str, NodeStatus)]| {
+        let open = schedule.first(Stage::Pairs, &result(first));
+        let again = schedule.retry(Stage::Pairs, open);
+        schedule.second(Stage::Pairs, again, &result(second));
+    };
+    // Two nodes have no other to meet.
+    let mut two = schedule(2, 0);
+    let both = [("n1", fails(&["n2"])), ("n2", fails(&["n1"]))];
+    settle(&mut two, &both, &both);
+    assert_eq!((two.rejected.len(), two.undecided.len()), (0, 2), "{two:?}");
+    // Two bad ones of four: each of the others met both of them.
+    let mut four = schedule(4, 0);
+    let first =
+        [("n1", "n2"), ("n2", "n1"), ("n3", "n4"), ("n4", "n3")].map(|(one, with)| (one, fails(&[with])));
+    let second =
+        [("n1", "n4"), ("n4", "n1"), ("n3", "n2"), ("n2", "n3")].map(|(one, with)| (one, fails(&[with])));
+    settle(&mut four, &first, &second);
+    assert_eq!((four.rejected.len(), four.undecided.len()), (0, 4), "{four:?}");
+    // One good partner of earlier, met after one that may be bad itself.
+    let mut old = schedule(2, 1);
+    settle(&mut old, &both, &[("n1", fails(&["g1"])), ("n2", fails(&["g1"]))]);
+    assert_eq!((old.rejected.len(), old.undecided.len()), (0, 2), "{old:?}");
+    // A good one beside the bad one from before.
+    let mut mixed = schedule(4, 0);
+    let first = [both.to_vec(), ["n3", "n4"].map(|one| (one, NodeStatus::default())).to_vec()].concat();
+    settle(&mut mixed, &first, &[("n1", fails(&["n2", "n3"])), ("n2", fails(&["n4"]))]);
+    assert_eq!(mixed.rejected.iter().map(|gone| gone.node.as_str()).collect::<Vec<_>>(), ["n2"], "{mixed:?}");
+}
+
+#[test]
+fn all_that_fail_with_a_good_one_that_they_had_not_met_are_rejected_in_any_order() {
+    let mut schedule = schedule(4, 0);
+    let fails = |with: &[&str]| bad(Status::Fail, with);
+    let passes = NodeStatus::default;
+    let first = result(&[("n1", fails(&["n2"])), ("n2", fails(&["n1"])), ("n3", passes()), ("n4", passes())]);
+    let open = schedule.first(Stage::Pairs, &first);
+    let again = schedule.retry(Stage::Pairs, open);
+    schedule.second(Stage::Pairs, again, &result(&[("n1", fails(&["n3"])), ("n2", fails(&["n4"]))]));
+    assert_eq!((schedule.rejected.len(), schedule.undecided.len()), (2, 0), "{schedule:?}");
+    assert_eq!(schedule.candidates, ["n3", "n4"]);
+}
+
+#[test]
 fn what_the_machinery_kept_from_being_measured_may_pass_then_and_what_says_nothing_may_not() {
     let (schedule, _) = twice(bad(Status::Error, &["g1"]), NodeStatus::default());
     assert_eq!(schedule.candidates, ["n1"]);

@@ -208,8 +208,8 @@ fn outcome(apart: &[String], verdicts: &Verdicts, metrics: &Numbers) -> (Outcome
         counted(metrics.only_a.len(), "number is only in the first run", "numbers are only in the first run"),
         counted(
             metrics.uncounted.len(),
-            "number is not counted: contradicted or not finite",
-            "numbers are not counted: contradicted or not finite",
+            "number is not counted: contradicted, not finite, or of other parts",
+            "numbers are not counted: contradicted, not finite, or of other parts",
         ),
     ]
     .into_iter()

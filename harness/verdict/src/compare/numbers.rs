@@ -3,13 +3,15 @@
 
 use crate::history::past::Run;
 use crate::history::series::{Key, Samples, contradiction};
+use base::text::count;
 use config::baseline::propose::floor;
 use config::bounds::{self, KeySpread, Pool, Spread};
-use metric::RunNoise;
 use metric::unit::{Better, Unit};
+use metric::{Dim, Dims, Metric, RunNoise};
+use model::artefact::PlannedCase;
 use recipes::recipe;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The numbers of both runs, compared key by key.
 #[derive(Debug, Default, Serialize)]
@@ -115,7 +117,6 @@ pub(super) fn compare(a: &Run, b: &Run) -> Result<Numbers, String> {
             numbers.uncounted.push(format!("{}: {why}", name(key)));
             continue;
         }
-        numbers.compared += 1;
         let metric = key.0.as_str();
         let known = Known {
             pool: pools.get(metric),
@@ -123,7 +124,16 @@ pub(super) fn compare(a: &Run, b: &Run) -> Result<Numbers, String> {
             pairs,
             noise: recipe::built_in(metric).map_or(RunNoise::Relative, |metric| metric.run_noise),
         };
-        numbers.all.push(changed(key, (*unit, *better), was, is, &known));
+        let one = changed(key, (*unit, *better), was, is, &known);
+        // Without some of its parts the middle moves though nothing has changed.
+        if one.beyond.is_change()
+            && let Some(why) = other_parts(&was.parts, &is.parts, a.plan().nodes == b.plan().nodes)
+        {
+            numbers.uncounted.push(format!("{}: {why}", name(key)));
+            continue;
+        }
+        numbers.compared += 1;
+        numbers.all.push(one);
     }
     let size = |one: &Changed| one.change.map_or(f64::INFINITY, f64::abs);
     numbers.all.sort_by(|x, y| {
@@ -144,10 +154,39 @@ fn measured(run: &Run) -> Result<Measured, String> {
             let key = (row.name.to_string(), Key::new(run, case, row));
             let (.., samples) = all.entry(key).or_insert_with(|| (row.unit, row.better, Samples::default()));
             samples.take(row.value);
+            if row.value.is_finite() {
+                samples.parts.insert(part(case, row));
+            }
             samples.contradiction.clone_from(why);
         }
     }
     Ok(all)
+}
+
+/// What a number was measured of: in every repeat the same nodes and parts of them.
+fn part(case: &PlannedCase, row: &Metric) -> Dims {
+    let mut part = Dims::new();
+    for dim in [Dim::Node, Dim::Nic, Dim::Gpu, Dim::Peer, Dim::Rank] {
+        if let Some(value) = row.dims.get(dim) {
+            part.set(dim, value.clone());
+        }
+    }
+    let job = row.dims.word(Dim::Job).and_then(|name| case.jobs.iter().find(|job| job.name == name));
+    if let Some(job) = job {
+        part.set(Dim::Job, job.nodes.join(" ").as_str());
+    }
+    part
+}
+
+/// Why the numbers of two runs are not of the same parts; on other nodes the parts have other names, and only how many
+/// there are can be compared.
+fn other_parts(a: &BTreeSet<Dims>, b: &BTreeSet<Dims>, same_nodes: bool) -> Option<String> {
+    let is_alike = if same_nodes { a == b } else { a.len() == b.len() };
+    (!is_alike).then(|| {
+        let differing = a.symmetric_difference(b).count();
+        let apart = if same_nodes { format!(", {differing} in one run only") } else { String::new() };
+        format!("measured of {} and of {}{apart}", count(a.len(), "part"), count(b.len(), "part"))
+    })
 }
 
 /// The pooled noise of all keys of one metric: for those that have one number alone.

@@ -105,6 +105,28 @@ fn what_only_the_first_run_measured_keeps_the_second_from_being_the_same() {
     assert_eq!(compared(steady(1), skipped).metrics.only_a.len(), 1);
 }
 
+/// The same number of as many nodes as there are values.
+fn on_nodes(minute: usize, values: &[f64]) -> Made {
+    let mut made = steady(minute);
+    made.rows.clear();
+    for (node, value) in values.iter().enumerate() {
+        let mut one = row(0, *value);
+        one.dims.set(Dim::Node, format!("n{node}").as_str());
+        made.rows.push(one);
+    }
+    made
+}
+
+#[test]
+fn a_number_of_which_parts_are_missing_is_not_counted_as_worse() {
+    let slow = STEADY.map(|value| value * 0.8);
+    let found = compared(on_nodes(1, &STEADY), on_nodes(2, &slow[..4]));
+    assert_eq!((found.outcome, found.metrics.worse()), (Outcome::Inconclusive, 0), "{:?}", found.metrics);
+    assert!(found.metrics.uncounted[0].contains("measured of 6 parts and of 4 parts"), "{:?}", found.metrics);
+    // Of as many parts it is worse.
+    assert_eq!(compared(on_nodes(1, &STEADY), on_nodes(2, &slow)).outcome, Outcome::Worse);
+}
+
 #[test]
 fn a_contradicted_number_is_not_compared() {
     let mut contradicted = slower(2);

@@ -200,6 +200,8 @@ pub(crate) struct Samples {
     pub others: usize,
     /// Why another source contradicts them.
     pub contradiction: Option<String>,
+    /// What the finite ones were measured of, where that was asked.
+    pub parts: BTreeSet<Dims>,
 }
 
 impl Samples {

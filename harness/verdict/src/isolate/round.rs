@@ -67,6 +67,9 @@ pub struct IsolationScope {
     /// The run whose failure started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub brought_about_by: Option<String>,
+    /// The run that failed on these nodes, where what it shows does not explain all of its failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unexplained: Option<String>,
 }
 
 /// A trial, and the jobs that are it.

@@ -6,6 +6,7 @@ use crate::fingerprint::{VARIABLES, variables};
 use base::text::count;
 use config::baseline::FEWEST_ACCEPTED;
 use model::artefact::{BaselineNumbers, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict};
+use recipes::recipe;
 use std::collections::BTreeSet;
 
 pub(super) fn judge(
@@ -38,6 +39,13 @@ pub(super) fn judge(
         let (why, next) = no_bounds(numbers);
         return not_compared(measured, why, next);
     }
+    let resolution = recipe::built_in(&assertion.metric).map_or(0.0, |metric| metric.resolution);
+    let widened = (resolution > 0.0).then(|| BaselineNumbers {
+        lower: numbers.lower.map(|lower| lower - resolution),
+        upper: numbers.upper.map(|upper| upper + resolution),
+        ..numbers.clone()
+    });
+    let numbers = widened.as_ref().unwrap_or(numbers);
     let mut judged = bound::within(measured, numbers.lower, numbers.upper, comparison(assertion, numbers))?;
     judged.by = if verdict.provisional { JudgedBy::Published } else { JudgedBy::AcceptedBaseline };
     if judged.status != Status::Fail {

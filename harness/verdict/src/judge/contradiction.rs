@@ -2,8 +2,8 @@
 //! numbers in the message.
 
 use super::{CaseData, subject};
-use metric::Dims;
 use metric::lacks::Contradiction;
+use metric::{Dims, Metric};
 use model::artefact::{PlannedAssertion, Status, Verdict};
 
 /// Whether the assertion's numbers are contradicted; the verdict then says why.
@@ -30,4 +30,13 @@ fn is_about(contradiction: &Contradiction, assertion: &PlannedAssertion) -> bool
     contradiction.metrics.contains(&assertion.metric)
         && agrees(&assertion.dims)
         && (assertion.parts.is_empty() || assertion.parts.iter().any(agrees))
+}
+
+/// Whether it contradicts this number of its job.
+pub(super) fn speaks_of(contradiction: &Contradiction, row: &Metric) -> bool {
+    contradiction.metrics.iter().any(|metric| metric.as_str() == &*row.name)
+        && contradiction
+            .dims
+            .iter()
+            .all(|(dim, value)| row.dims.get(dim).is_none_or(|of_row| of_row == value))
 }

@@ -340,7 +340,9 @@ fn without_most<'a>(mut bad: Vec<&'a JobOutcome>, good: &[&JobOutcome]) -> Vec<&
         .map(|outcome| outcome.case.clone())
         .filter(|case| {
             let well = of(good, case);
-            of(&bad, case).difference(&well).count() <= well.len()
+            let odd = of(&bad, case).difference(&well).count();
+            // Of two halves either may be the odd one.
+            odd < well.len() || (odd == 1 && well.len() == 1)
         })
         .collect();
     bad.retain(|outcome| few.contains(&outcome.case));

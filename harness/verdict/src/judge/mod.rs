@@ -72,7 +72,7 @@ pub struct Judged {
 pub fn judge(data: &CaseData) -> Judged {
     let index = CaseIndex::new(data);
     let gates = gate::gates(data, &index);
-    let (mut nic_rates, peers) = (NicRateCache::default(), PeerCache::new(data.case));
+    let (mut nic_rates, peers) = (NicRateCache::default(), PeerCache::new(data.case, &gates));
     let mut verdicts: Vec<Verdict> = data
         .case
         .assertions

@@ -1,13 +1,15 @@
 //! A part compared with its peers: the same number of all other parts of the same kind in the case. Few peers can agree
 //! or disagree; only four parts or more show which one is low.
 
+use super::gate::Gate;
 use super::measured::{Number, without_job};
 use super::peer_group::PeerGroup;
-use super::{CaseData, JudgedBound, Measured};
+use super::{CaseData, JudgedBound, Measured, contradiction};
 use config::bounds;
 use metric::unit::Better;
 use metric::{Dim, Dims, Metric, Query};
 use model::artefact::{JudgedBy, PlannedAssertion, PlannedCase, Status};
+use recipes::recipe;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -22,7 +24,7 @@ pub(super) fn judge(
     data: &CaseData,
     assertion: &PlannedAssertion,
     measured: &Measured,
-    cache: &PeerCache,
+    cache: &PeerCache<'_>,
 ) -> Option<JudgedBound> {
     let tolerance = assertion.bound.within_peers?;
     let peers = Peers { data, assertion, tolerance, cache };
@@ -50,20 +52,25 @@ struct Peers<'a> {
     data: &'a CaseData<'a>,
     assertion: &'a PlannedAssertion,
     tolerance: f64,
-    cache: &'a PeerCache,
+    cache: &'a PeerCache<'a>,
 }
 
 /// The groups of a case's numbers that were looked at so far: each assertion of a node asks for the same ones.
-pub(super) struct PeerCache {
+#[derive(Default)]
+pub(super) struct PeerCache<'a> {
     groups: RefCell<BTreeMap<GroupKey, Rc<PeerGroup>>>,
     /// Jobs without the profiler: with it and without it is no difference between parts.
-    bare: BTreeSet<String>,
+    bare: BTreeSet<&'a str>,
+    /// Jobs that did not run as declared: their numbers are no peers.
+    left_out: BTreeSet<&'a str>,
 }
 
-impl PeerCache {
-    pub(super) fn new(case: &PlannedCase) -> PeerCache {
-        let bare = case.jobs.iter().filter(|job| job.is_bare()).map(|job| job.name.clone()).collect();
-        PeerCache { groups: RefCell::default(), bare }
+impl<'a> PeerCache<'a> {
+    /// Of jobs with an open gate.
+    pub(super) fn new(case: &'a PlannedCase, gates: &BTreeMap<&'a str, Gate>) -> PeerCache<'a> {
+        let bare = case.jobs.iter().filter(|job| job.is_bare()).map(|job| job.name.as_str());
+        let shut = gates.iter().filter(|(_, gate)| !matches!(gate, Gate::Open)).map(|(job, _)| *job);
+        PeerCache { bare: bare.collect(), left_out: shut.collect(), ..PeerCache::default() }
     }
 }
 
@@ -130,8 +137,9 @@ impl Peers<'_> {
     }
 
     fn limits(&self, others: &Others) -> (Option<f64>, Option<f64>) {
-        let lower = Some(others.median * (1.0 - others.tolerance));
-        let upper = Some(others.median * (1.0 + others.tolerance));
+        let resolution = recipe::built_in(&self.assertion.metric).map_or(0.0, |metric| metric.resolution);
+        let lower = Some(others.median * (1.0 - others.tolerance) - resolution);
+        let upper = Some(others.median * (1.0 + others.tolerance) + resolution);
         match self.assertion.better {
             Better::Higher => (lower, None),
             Better::Lower => (None, upper),
@@ -166,13 +174,23 @@ impl Peers<'_> {
         dims.word(Dim::Job).is_some_and(|job| self.cache.bare.contains(job))
     }
 
+    /// Whether the number could be judged itself: its job ran as declared, and nothing contradicts it.
+    fn is_comparable(&self, row: &Metric) -> bool {
+        let Some(job) = row.dims.word(Dim::Job) else { return true };
+        let analysis = self.data.analysis.jobs.get(job);
+        let mut doubts = analysis.into_iter().flat_map(|analysis| &analysis.doubts);
+        !self.cache.left_out.contains(job) && !doubts.any(|one| contradiction::speaks_of(one, row))
+    }
+
     fn group(&self, key: GroupKey) -> Rc<PeerGroup> {
         if let Some(group) = self.cache.groups.borrow().get(&key) {
             return Rc::clone(group);
         }
         let query = Query { metric: key.metric.clone(), dims: key.alike.clone() };
         let rows = self.data.metrics.select(&query).into_iter();
-        let peers = rows.filter(|row| self.is_bare(&row.dims) == key.is_bare && row.value.is_finite());
+        let peers = rows.filter(|row| {
+            self.is_bare(&row.dims) == key.is_bare && row.value.is_finite() && self.is_comparable(row)
+        });
         // Another run of the same part is no peer.
         let whose = |row: &Metric| if key.of_runs { without_job(&row.dims) } else { row.dims.clone() };
         let group = Rc::new(PeerGroup::new(peers.map(|row| (whose(row), row.value))));

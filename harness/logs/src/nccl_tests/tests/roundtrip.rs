@@ -104,6 +104,9 @@ fn run() -> impl Strategy<Value = NcclRun> {
                 out_of_bounds: Some(OutOfBounds { count, ok }),
                 average_busbw_gb_s: super::super::cell::general(average).parse().ok(),
                 concluded: true,
+                odd_closing: None,
+                has_start: true,
+                has_end: true,
                 failure,
             }
         },

@@ -129,7 +129,7 @@ impl Reader {
                 Stage::Ranks
             }
             Comment::Headings(..) => Stage::Headings,
-            Comment::OutOfBounds(_) | Comment::Average(..) => Stage::Closing,
+            Comment::OutOfBounds(_) | Comment::Average(..) | Comment::OddClosing(_) => Stage::Closing,
             Comment::Concluded(_) => Stage::Concluded,
             Comment::Error(text) => {
                 if let Some(state) = self.state_of(at) {
@@ -179,7 +179,10 @@ impl Reader {
                 run.pytorch_version = Some(pytorch);
                 run.nccl_version = nccl.or(run.nccl_version.take());
             }
-            Comment::Starting(program) => run.program = Some(program),
+            Comment::Starting(program) => {
+                run.program = Some(program);
+                run.has_start = true;
+            }
             Comment::Parameters(parameters) => run.parameters = Some(parameters),
             Comment::MaxBytes(bytes) => {
                 let parameters = run.parameters.get_or_insert_default();
@@ -201,13 +204,18 @@ impl Reader {
             Comment::Average(average, short) => {
                 run.average_busbw_gb_s = average.is_finite().then_some(average);
                 run.concluded = true;
+                if !average.is_finite() {
+                    run.odd_closing = Some(format!("Avg bus bandwidth: {average}"));
+                }
                 if short {
                     let cause = format!("average bus bandwidth below the requested minimum: {average}");
                     let class = FailureClass::BelowMinimum;
                     state.complaints.push(failure::complaint(class, Depth::Root, true, &cause, None, line));
                 }
             }
+            Comment::OddClosing(line) => run.odd_closing = Some(line),
             Comment::Concluded(program) => {
+                run.has_end = true;
                 if run.program.is_none() && !program.is_empty() {
                     run.program = Some(program);
                 }

@@ -16,6 +16,7 @@ fn job(paths: &[PathBuf], expected: u32) -> JobInput {
         ranks_per_communicator: None,
         checked: true,
         by_torch: false,
+        sweep: None,
     };
     crate::recipe::testing::job(workload, paths, |rank| format!("n{rank}"), expected)
 }

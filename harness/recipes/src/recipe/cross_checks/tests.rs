@@ -140,6 +140,7 @@ impl JobFiles {
             ranks_per_communicator: Some(2),
             checked: true,
             by_torch: false,
+            sweep: None,
         };
         let mut job = job(workload, &paths, |rank| format!("n{}", rank + 1), 2);
         job.nodes = vec!["n1".to_owned(), "n2".to_owned()];

@@ -32,8 +32,14 @@ fn output(op: Op, text: &str) -> Output {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(text.as_bytes()).expect("written");
     let sizes = vec![4096, MIB];
-    let workload =
-        Workload::NcclTests { op, sizes, ranks_per_communicator: Some(4), checked: true, by_torch: false };
+    let workload = Workload::NcclTests {
+        op,
+        sizes,
+        ranks_per_communicator: Some(4),
+        checked: true,
+        by_torch: false,
+        sweep: None,
+    };
     let input = InputFile {
         role: FileRole::Inspector,
         path: file.path().to_owned(),

@@ -78,6 +78,7 @@ fn input(stdout: &Path, exports: &[PathBuf]) -> JobInput {
         ranks_per_communicator: Some(2),
         checked: true,
         by_torch: false,
+        sweep: None,
     };
     let mut job = job(workload, exports, |rank| format!("n{}", rank + 1), 2);
     job.files.push(InputFile {

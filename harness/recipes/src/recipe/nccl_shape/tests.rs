@@ -11,26 +11,33 @@ const RANKS: u32 = 16;
 fn output(times: impl Fn(u64) -> Option<(f64, f64)>) -> Output {
     let sizes: Vec<u64> = (24..=32).map(|power| 1u64 << power).collect();
     let mut text = String::from("# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809\n");
-    text.push_str("# Collective test starting: all_reduce_perf\n#\n# Using devices\n");
+    text.push_str("# Collective test starting: all_reduce_perf\n");
+    text.push_str("# nThread 1 nGpus 1 warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0\n#\n");
+    text.push_str("# Using devices\n");
     for rank in 0..RANKS {
         writeln!(
             text,
-            "#  Rank {rank:2} Group  0 Pid   1001 on         n1 device  {} [0000:17:00] G",
+            "#  Rank {rank:2} Group  0 Pid   1001 on         n1 device  {} [0000:{rank:02x}:00] G",
             rank % 8
         )
         .expect("text");
     }
     text.push_str("#\n#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong\n");
+    let mut rates = Vec::new();
     for bytes in &sizes {
         let Some((out, inside)) = times(*bytes) else { continue };
         let half = |us: f64| {
             let algbw = Op::AllReduce.algbw_gb_s(*bytes, RANKS, us);
             format!("  {us:.2}  {algbw:.2}  {:.2}       0", algbw * Op::AllReduce.bus_factor(RANKS))
         };
+        let rate = |us: f64| Op::AllReduce.algbw_gb_s(*bytes, RANKS, us) * Op::AllReduce.bus_factor(RANKS);
+        rates.extend([rate(out), rate(inside)]);
         writeln!(text, "{bytes:12} {:12}     float     sum      -1{}{}", bytes / 4, half(out), half(inside))
             .expect("text");
     }
-    text.push_str("# Out of bounds values : 0 OK\n#\n# Collective test concluded: all_reduce_perf\n#\n");
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    writeln!(text, "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {mean:.3} ").expect("text");
+    text.push_str("#\n# Collective test concluded: all_reduce_perf\n#\n");
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), text).expect("written");
     let workload = Workload::NcclTests {
@@ -39,6 +46,7 @@ fn output(times: impl Fn(u64) -> Option<(f64, f64)>) -> Output {
         ranks_per_communicator: Some(RANKS),
         checked: true,
         by_torch: false,
+        sweep: None,
     };
     let mut job = crate::recipe::testing::job(workload, &[], |_| "n1".to_owned(), 0);
     job.files.push(InputFile {

@@ -1,6 +1,7 @@
 //! Bandwidth, time and correctness of a collective, from what nccl-tests printed.
 //! `logs::nccl_tests` reads its output in all forms.
 
+mod planned;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use metric::finding_kinds;
 use metric::op::Op;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Covers, DataCheck, Dim, Dims, Files, Limit, MetricSpec, Names, Role};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 
@@ -115,6 +117,7 @@ fn run(job: &JobInput) -> Output {
         let failure = Failure { cause: ras_hang::DESYNC.to_owned(), node: Some(node), evidence };
         output.failure.get_or_insert(failure);
     }
+    let mut gpus = BTreeMap::new();
     for file in job.files_of(FileRole::GpuNcclTests) {
         let mut dims = job.dims();
         if let Some(node) = &file.node {
@@ -124,9 +127,25 @@ fn run(job: &JobInput) -> Output {
         {
             dims.set(Dim::Gpu, gpu);
         }
-        read_file(job, file, *op, Some(1), dims, &mut output);
+        read_each(job, file, *op, dims, &mut gpus, &mut output);
     }
     output
+}
+
+/// The GPU and the file of each program that runs on one GPU: two on the same one show nothing of the other.
+type SeenGpus = BTreeMap<(Option<String>, String), String>;
+
+fn read_each(job: &JobInput, file: &InputFile, op: Op, dims: Dims, gpus: &mut SeenGpus, output: &mut Output) {
+    let Some(runs) = read_file_runs(job, file, op, Some(1), dims, output).map(|(_, runs)| runs) else {
+        return;
+    };
+    for rank in runs.iter().flat_map(|run| &run.ranks) {
+        let Some(gpu) = planned::gpu_id(rank).map(str::to_owned) else { continue };
+        if let Some(other) = gpus.insert((file.node.clone(), gpu.clone()), file.shown.clone()) {
+            let why = format!("{} and {other} ran on the same GPU, {gpu}", file.shown);
+            not_comparable(output, WRONG_RANKS, why);
+        }
+    }
 }
 
 fn by_torch(job: &JobInput) -> bool {
@@ -157,15 +176,26 @@ fn read_file(
     dims: Dims,
     output: &mut Output,
 ) -> Behind {
+    read_file_runs(job, file, op, ranks, dims, output).map_or(Behind::MayWait, |(behind, _)| behind)
+}
+
+/// The same, and the runs of the file; nothing where it is none of nccl-tests.
+fn read_file_runs(
+    job: &JobInput,
+    file: &InputFile,
+    op: Op,
+    ranks: Option<u32>,
+    dims: Dims,
+    output: &mut Output,
+) -> Option<(Behind, Vec<NcclRun>)> {
     let read = read_stream(file, output, |from| source::read_stream(from, &file.shown));
-    let Some(read) = read else { return Behind::MayWait };
-    let read = match read {
+    let read = match read? {
         Ok(read) => read,
         Err(error) => {
             let program = if by_torch(job) { "torch-collective" } else { "nccl-tests" };
             let message = format!("output of {program} not understood: {error}");
             output.findings.push(about(file, Finding::new(FileFinding::NotUnderstood.code(), message)));
-            return Behind::MayWait;
+            return None;
         }
     };
     for finding in &read.findings {
@@ -206,6 +236,15 @@ fn read_file(
         not_comparable(output, WRONG_RANKS, format!("{}: {message}", file.shown));
     }
     if !with_rows.is_empty() {
+        // A program that ended well prints nothing of the kind, before its table or behind it.
+        let failures = read.runs.iter().filter_map(|run| Some((run, run.failure.as_ref()?)));
+        for (run, failure) in failures {
+            let is_of_rows = failure.class == FailureClass::OutOfBounds && !run.rows.is_empty();
+            if job.exit_code == Some(0) && !is_of_rows {
+                let why = format!("{}:{}: {}", file.shown, failure.line, failure.cause);
+                not_comparable(output, failure.class.name(), format!("it ended with exit code 0, but {why}"));
+            }
+        }
         for finding in read.runs.iter().filter(|run| run.rows.is_empty()).flat_map(source::closing) {
             not_comparable(output, "garbled", format!("{}: {}", file.shown, finding.message));
             output.findings.push(about(file, finding));
@@ -217,6 +256,9 @@ fn read_file(
     };
     for run in with_rows {
         compare(run, file, op, ranks, output);
+        for (cause, why) in planned::contradictions(run, job, file, ranks) {
+            not_comparable(output, cause, format!("{}: {why}", file.shown));
+        }
         for finding in source::recompute(run, ranks) {
             not_comparable(output, "bandwidth-disagrees", format!("{}: {}", file.shown, finding.message));
             output.findings.push(about(file, finding));
@@ -227,7 +269,7 @@ fn read_file(
         }
         metrics_of(job, run, op, ranks, &dims, output);
     }
-    behind
+    Some((behind, read.runs))
 }
 
 /// Whether all ranks of a run that has a row are at the same launches, unless one does not come. They meet after the first
@@ -254,12 +296,15 @@ fn blames_reporter(class: FailureClass) -> bool {
 }
 
 const WRONG_RANKS: &str = RunFinding::WrongRanks.code();
+const OTHER_SWEEP: &str = RunFinding::OtherSweep.code();
 
 finding_kinds! {
     /// Of a run that is not the declared one.
     pub(crate) enum RunFinding {
         WrongRanks = "wrong-ranks":
             Advice("check that the launcher's MPI plugin and nccl-tests' MPI are the same; see `srun --mpi=list`"),
+        OtherSweep = "other-sweep":
+            Advice("compare the command in the job's `job.sh` with what ran: a wrapper script or a variable may change it"),
     }
 }
 

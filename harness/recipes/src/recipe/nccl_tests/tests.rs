@@ -1,6 +1,7 @@
 //! Tables of nccl-tests: complete, cut, garbled and of other jobs.
 
 use super::*;
+use metric::SweepFacts;
 
 fn job(op: Op, sizes: &[u64], ranks: u32) -> JobInput {
     JobInput {
@@ -18,6 +19,14 @@ fn job(op: Op, sizes: &[u64], ranks: u32) -> JobInput {
             ranks_per_communicator: Some(ranks),
             checked: true,
             by_torch: false,
+            sweep: Some(SweepFacts {
+                iterations: 20,
+                warmup: 1,
+                dtype: "float".into(),
+                redop: Some("sum".into()),
+                root: None,
+                gpu: "H100".into(),
+            }),
         },
         exit_code: Some(0),
         seconds: None,
@@ -142,6 +151,163 @@ fn tables_that_cannot_be_compared_are_named_with_their_cause() {
     for (text, expected) in table {
         assert_eq!(cause(&text).as_deref(), expected, "{text}");
     }
+}
+
+/// Of what is printed twice, of the plan, and of what every version prints: each contradiction by itself.
+#[test]
+fn a_table_that_contradicts_its_plan_or_itself_is_not_comparable() {
+    let (ranks, sweep, garbled) = (Some("wrong-ranks"), Some("other-sweep"), Some("garbled"));
+    let changes = [
+        ("values : 0 OK", "values : 0 FAILED", garbled),
+        ("values : 0 OK", "values : nan OK", garbled),
+        ("# Out of bounds values : 0 OK\n", "", garbled),
+        ("bandwidth    : 116.782", "bandwidth    : nan", garbled),
+        ("bandwidth    : 116.782", "bandwidth    : ", garbled),
+        ("# Avg bus bandwidth    : 116.782\n", "", garbled),
+        ("# Collective test concluded: all_reduce_perf\n", "", garbled),
+        (
+            "concluded: all_reduce_perf\n",
+            "concluded: all_reduce_perf\n# Out of bounds values : 7 FAILED\n",
+            Some("out-of-bounds"),
+        ),
+        (
+            "concluded: all_reduce_perf\n",
+            "concluded: all_reduce_perf\nn1: Test NCCL failure common.cu:401 'unhandled system error'\n",
+            Some("nccl-error"),
+        ),
+        (
+            "concluded: all_reduce_perf\n",
+            "concluded: all_reduce_perf\nSegmentation fault (core dumped)\n",
+            Some("signal"),
+        ),
+        ("validation: 1", "validation: 0", sweep),
+        (" iters: 20", " iters: 1", sweep),
+        ("warmup iters: 1 ", "warmup iters: 0 ", sweep),
+        ("agg iters: 1", "agg iters: 8", sweep),
+        ("graph: 0", "graph: 10", sweep),
+        ("sum      -1    83", "max      -1    83", sweep),
+        ("sum      -1    83", "sum       3    83", sweep),
+        ("4194304     float", "8388608  bfloat16", sweep),
+        ("2097152     float", "2097100     float", garbled),
+        ("2097152     float", " 524288     float", garbled),
+        ("[0000:17:00] NVIDIA Test GPU", "[0000:17:00] NVIDIA A100-SXM4-80GB", sweep),
+        ("[0000:65:00]", "[0000:17:00]", ranks),
+        ("1002 on         n1", "1002 on      other", ranks),
+        ("#  Rank  1 ", "#  Rank  2 ", ranks),
+    ];
+    for (from, to, expected) in changes {
+        let text = WHOLE.replace(from, to);
+        assert_ne!(text, WHOLE, "{from}");
+        assert_eq!(
+            cause(&text).as_deref(),
+            expected,
+            "{from} -> {to}\n{:?}",
+            output_of(&text).not_comparable
+        );
+    }
+    let without = |word: &str| -> String {
+        WHOLE.lines().filter(|line| !line.contains(word)).map(|line| format!("{line}\n")).collect()
+    };
+    assert_eq!(cause(&without("Pid")).as_deref(), ranks);
+    assert_eq!(cause(&without("nThread")).as_deref(), garbled);
+    assert_eq!(cause(&without("time   algbw")).as_deref(), garbled);
+    let ninth = WHOLE.replace(
+        "#\n#                                                              out",
+        "#  Rank  2 Group  0 Pid   1003 on         n1 device  2 [0000:66:00] NVIDIA Test GPU\n#\n#          out",
+    );
+    assert_eq!(cause(&ninth).as_deref(), ranks, "{ninth}");
+}
+
+/// Names, ids and lines as versions and clusters print them.
+#[test]
+fn what_old_versions_and_other_names_print_of_a_healthy_job_is_comparable() {
+    let old = WHOLE
+        .replace(" agg iters: 1 validation: 1 graph: 0", " validation: 1")
+        .replace("[0000:17:00]", "[0x00]")
+        .replace("[0000:65:00]", "[0x00]");
+    let newest = WHOLE
+        .replace("NVIDIA Test GPU", "NVIDIA H100 80GB HBM3")
+        .replace(" on         n1 ", " on  n1.internal ");
+    // A pod, or a host whose name is not the inventory's.
+    let pod = WHOLE.replace(" on         n1 ", " on harness-x-0 ");
+    let plain = WHOLE.lines().filter(|line| !line.contains("Collective test") && !line.contains("version"));
+    let plain: String = plain.map(|line| format!("{line}\n")).collect();
+    for text in [old, newest, pod, plain] {
+        assert_eq!(output_of(&text).not_comparable, None, "{text}");
+    }
+}
+
+#[test]
+fn programs_on_single_gpus_ran_on_different_ones() {
+    let one = |bus: &str| {
+        let kept = WHOLE.lines().filter(|line| !line.contains("Rank  1"));
+        let text: String = kept.map(|line| format!("{line}\n")).collect();
+        // On one rank nothing crosses a bus.
+        text.replace("100.67  100.67", "100.67    0.00")
+            .replace("103.59  103.59", "103.59    0.00")
+            .replace("130.77  130.77", "130.77    0.00")
+            .replace("132.10  132.10", "132.10    0.00")
+            .replace("bandwidth    : 116.782", "bandwidth    : 0")
+            .replace("[0000:17:00]", bus)
+    };
+    let cause_of = |buses: [&str; 2]| {
+        let files: Vec<tempfile::NamedTempFile> = (buses.iter())
+            .map(|bus| {
+                let file = tempfile::NamedTempFile::new().expect("a file");
+                std::fs::write(file.path(), one(bus)).expect("written");
+                file
+            })
+            .collect();
+        let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], 1);
+        job.files = (files.iter().enumerate())
+            .map(|(gpu, file)| InputFile {
+                role: FileRole::GpuNcclTests,
+                path: file.path().to_owned(),
+                shown: format!("raw/j/gpu{gpu}.out"),
+                node: Some("n1".into()),
+                part: Some(format!("gpu{gpu}")),
+                rank: None,
+            })
+            .collect();
+        run(&job).not_comparable.map(|not| (not.cause, not.why))
+    };
+    assert_eq!(cause_of(["[0000:17:00]", "[0000:65:00]"]), None);
+    assert_eq!(cause_of(["[0x00]", "[0x00]"]), None, "the bus alone is printed");
+    let (cause, why) = cause_of(["[0000:86:00]", "[0000:86:00]"]).expect("not comparable");
+    assert_eq!(cause, "wrong-ranks");
+    assert!(why.contains("ran on the same GPU, 0000:86:00"), "{why}");
+}
+
+#[test]
+fn hosts_of_a_job_are_its_nodes() {
+    let cause_of = |nodes: &[&str], hosts: [&str; 2]| {
+        let text = WHOLE.replacen(" on         n1 ", &format!(" on {} ", hosts[0]), 1).replacen(
+            " on         n1 ",
+            &format!(" on {} ", hosts[1]),
+            1,
+        );
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), text).expect("written");
+        let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], 2);
+        job.nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
+        job.files.push(InputFile {
+            role: FileRole::NcclTests,
+            path: file.path().to_owned(),
+            shown: "raw/j/stdout".into(),
+            node: None,
+            part: None,
+            rank: None,
+        });
+        run(&job).not_comparable.map(|not| not.cause)
+    };
+    let ranks = Some("wrong-ranks".to_owned());
+    assert_eq!(cause_of(&["ip-10-0-0-1.ec2.internal", "b"], ["ip-10-0-0-1", "b"]), None);
+    assert_eq!(cause_of(&["10.0.0.1", "10.0.0.2"], ["ip-10-0-0-1", "ip-10-0-0-2"]), None);
+    assert_eq!(cause_of(&["10.0.0.1", "b"], ["ip-10-0-0-1", "b"]), None);
+    assert_eq!(cause_of(&["a", "b"], ["worker-0", "worker-1"]), None);
+    assert_eq!(cause_of(&["a", "b"], ["a", "c"]), ranks);
+    assert_eq!(cause_of(&["a"], ["a", "b"]), ranks);
+    assert_eq!(cause_of(&["a"], ["x", "y"]), ranks);
 }
 
 #[test]

@@ -135,3 +135,58 @@ fn an_accepted_baseline_decides_where_few_peers_disagree() {
     assert_eq!(judge_values(&[120.0, 90.0], accepted.clone()).0, [Pass, Pass]);
     assert_eq!(judge_values(&[120.0, 50.0], accepted).0, [Pass, Fail]);
 }
+
+#[test]
+fn numbers_of_a_job_that_is_not_the_declared_one_are_no_peers() {
+    let rows = |value: f64| vec![(8, value)];
+    let all: Vec<Vec<(u64, f64)>> = [78.0, 79.0, 193.0, 193.0].map(rows).to_vec();
+    let all: Vec<&[(u64, f64)]> = all.iter().map(Vec::as_slice).collect();
+    let mut world = fleet(&all, day_one(none()));
+    for job in ["n3", "n4"] {
+        let why = NotComparable { cause: "wrong-ranks".into(), why: "2 tables in one output".into() };
+        world.analysis.jobs.entry(job.into()).or_default().not_comparable = Some(why);
+    }
+    let verdicts = world.judged().verdict.verdicts;
+    let statuses: Vec<Status> = verdicts.iter().map(|verdict| verdict.status).collect();
+    assert_eq!(statuses, [Pass, Pass, Inconclusive, Inconclusive], "{verdicts:?}");
+    // Nor are numbers that another source contradicts.
+    let mut world = fleet(&all, day_one(none()));
+    for job in ["n3", "n4"] {
+        let found = metric::lacks::Contradiction {
+            metrics: vec!["nccl.busbw".into()],
+            dims: Dims::new(),
+            cause: "contradicted".into(),
+            why: "the counters say otherwise".into(),
+        };
+        world.analysis.jobs.entry(job.into()).or_default().doubts = vec![found];
+    }
+    let statuses: Vec<Status> =
+        world.judged().verdict.verdicts.iter().map(|verdict| verdict.status).collect();
+    assert_eq!(statuses, [Pass, Pass, Inconclusive, Inconclusive]);
+}
+
+#[test]
+fn how_long_a_job_ran_is_no_more_exact_than_the_harness_looks_at_it() {
+    let judged = |values: [f64; 8], bound: PlannedBound| {
+        let rows: Vec<[(u64, f64); 1]> = values.iter().map(|value| [(8, *value)]).collect();
+        let rows: Vec<&[(u64, f64)]> = rows.iter().map(|rows| rows.as_slice()).collect();
+        let mut world = fleet(&rows, bound);
+        for row in &mut world.rows {
+            (row.name, row.unit, row.better) = (Arc::from("command.seconds"), Unit::Seconds, Better::Lower);
+        }
+        for asked in &mut world.case.assertions {
+            (asked.metric, asked.unit, asked.better) =
+                ("command.seconds".into(), Unit::Seconds, Better::Lower);
+        }
+        let judged = world.judged();
+        let named = culprits_of_run(&judged.outcomes.jobs, &judged.verdict.culprits, &Catalogue::built_in());
+        (judged.verdict.verdicts.iter().filter(|verdict| verdict.status == Fail).count(), named.len())
+    };
+    let peers = || PlannedBound { within_peers: Some(0.5), ..PlannedBound::default() };
+    let polled = [5.62, 10.62, 5.62, 10.62, 5.62, 10.62, 5.62, 10.62];
+    assert_eq!(judged(polled, peers()), (0, 0));
+    let baseline = PlannedBaseline::Accepted(numbers(None, Some(5.7)));
+    assert_eq!(judged(polled, PlannedBound { baseline: Some(baseline), ..PlannedBound::default() }), (0, 0));
+    // A minute is more than that; how long a job waits for its launcher still speaks against no node.
+    assert_eq!(judged([5.6, 5.6, 5.6, 5.6, 5.6, 5.6, 5.6, 65.6], peers()), (1, 0));
+}

@@ -124,6 +124,7 @@ impl World {
                     ranks_per_communicator: Some(16),
                     checked: true,
                     by_torch: false,
+                    sweep: None,
                     each_gpu: false,
                 },
                 recipes: vec!["nccl_tests".into(), "efa_traffic".into()],
@@ -581,6 +582,7 @@ fn coverage_counts_what_was_measured_of_what_was_to_be() {
         ranks_per_communicator: Some(16),
         checked: true,
         by_torch: false,
+        sweep: None,
         each_gpu: false,
     };
     let shown = |world: &World| {
