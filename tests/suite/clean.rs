@@ -123,21 +123,26 @@ fn a_number_that_another_process_has_by_now_is_nobodys() {
     let text = fs::read_to_string(&group).expect("a record");
     let words: Vec<&str> = text.split_whitespace().collect();
     assert_eq!(words.len(), 3, "{text}");
+    let mut stranger = Command::new("sleep").arg("600").process_group(0).spawn().expect("started");
+    let number = stranger.id();
+    let stat = fs::read_to_string(format!("/proc/{number}/stat")).expect("it runs");
+    let started = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(19)).expect("its start");
     for other in [
-        format!("{} {} {}\n", words[0], "1", words[2]),
-        format!("{} {} another-boot\n", words[0], words[1]),
-        format!("{} {} {}\n", std::process::id(), "1", words[2]),
+        format!("{number} 1 {}\n", words[2]),
+        format!("{number} {started} another-boot\n"),
+        format!("{} 1 {}\n", std::process::id(), words[2]),
         "-1 1 x\n".to_owned(),
         String::new(),
     ] {
+        fs::create_dir_all(group.parent().expect("a folder")).expect("there");
         fs::write(&group, &other).expect("written");
         let cleaned = clean(&project, &[]);
-        assert!(pids.iter().all(|pid| is_there(*pid)), "{other}: {}", cleaned.all());
+        assert!(is_there(i32::try_from(number).expect("a number")), "{other}: {}", cleaned.all());
+        // Whatever the record says, these carry the mark of their job.
+        assert!(!pids.iter().any(|pid| is_there(*pid)), "{other}: {}", cleaned.all());
     }
-    fs::write(&group, &text).expect("written");
-    let cleaned = clean(&project, &[]);
-    assert_eq!(cleaned.code, Some(0), "{}", cleaned.all());
-    assert!(!pids.iter().any(|pid| is_there(*pid)), "{}", cleaned.all());
+    stranger.kill().expect("killed");
+    stranger.wait().expect("gone");
 }
 
 #[test]

@@ -17,8 +17,9 @@ fn project(to: &str) -> Project {
 }
 
 fn run(project: &Project, server: Option<&ObjectServer>, more: &[&str]) -> Ran {
-    let args = ["run", "--suite", "own", "--inventory", "shared", "-q"];
-    let mut command = project.command(&[&args[..], more].concat());
+    let args = ["run", "--suite", "own", "--inventory", "shared"];
+    let quiet: &[&str] = if more.contains(&"--format") { &[] } else { &["-q"] };
+    let mut command = project.command(&[&args[..], quiet, more].concat());
     if let Some(server) = server {
         server.configure(&mut command);
     }

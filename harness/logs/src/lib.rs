@@ -19,5 +19,6 @@ pub mod stream;
 mod text;
 pub mod torch_failure;
 pub mod training_log;
+mod watchdog;
 pub mod window_mark;
 pub mod xid;

@@ -24,7 +24,7 @@ pub(crate) struct NodeArgs {
     /// `text`, or `json`: one object per program and node of a file
     #[arg(long = "format", value_name = "FORMAT", default_value = "text", value_parser = is_json, action = ArgAction::Set)]
     json: bool,
-    /// Exit with 1 if a program reports a failure, or a finding says that its output is not whole
+    /// Exit with 1 if a program reports a failure, or a finding says that its output is incomplete
     #[arg(long)]
     fail_on_findings: bool,
 }
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &NodeArgs, out: &mut dyn Write, err: &mut dyn Write) -> 
 fn write(out: &mut dyn Write, file: &str, read: &NodeOutput) -> io::Result<()> {
     let version = read.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let failures = match read.failures.len() {
-        0 if !read.findings.is_empty() => "no failure, but not whole".to_owned(),
+        0 if !read.findings.is_empty() => "no failure, but incomplete".to_owned(),
         0 if read.program == KERNEL => "not judged".to_owned(),
         0 => "no failure".to_owned(),
         failures => count(failures, "failure"),
@@ -147,7 +147,7 @@ mod tests {
         let expected = "1.log: the kernel: 1 row, 1 failure\n  fallen off the bus: 0000:3b:00: 1 line\n  \
                         failure: 0000:3b:00 has fallen off the bus\n\
                         1.log: n-1: nvbandwidth: 1 row, no failure\n  a: 55.10 GB/s\n\
-                        1.log: n-2: nvbandwidth: 1 row, no failure, but not whole\n  \
+                        1.log: n-2: nvbandwidth: 1 row, no failure, but incomplete\n  \
                         a: not measured: it has no `SUM`: the output may be cut\n  \
                         finding: a: it has no `SUM`: the output may be cut\n";
         assert_eq!((code, out.as_str(), err.as_str()), (exit_code::FAILED, expected, ""));

@@ -79,7 +79,9 @@ fn host(url: &str) -> &str {
 fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result<(), String> {
     let folder = std::env::temp_dir();
     store::trust::check_temporary(&folder).map_err(|error| error.to_string())?;
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| error.to_string())?;
+    let mut file = tempfile::NamedTempFile::new_in(&folder).map_err(|error| error.to_string())?;
+    // Its answer; curl cannot take back what it wrote to `/dev/null` before it tries again.
+    let answer = tempfile::NamedTempFile::new_in(folder).map_err(|error| error.to_string())?;
     file.write_all(body).map_err(|error| error.to_string())?;
     let mut options = vec![
         ("url", webhook.url.clone()),
@@ -90,7 +92,7 @@ fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result
         ("max-time", patience.limit_s.to_string()),
         ("retry", patience.retries.to_string()),
         ("retry-max-time", LAST_ATTEMPT_S.to_string()),
-        ("output", "/dev/null".to_owned()),
+        ("output", answer.path().display().to_string()),
         ("write-out", "%{http_code}".to_owned()),
     ];
     if let Some(variable) = &webhook.secret_variable {
@@ -99,8 +101,7 @@ fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result
             .push(("header", format!("X-Harness-Signature-256: sha256={}", hmac(secret.as_bytes(), body))));
     }
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
-    // With `fail` no body of an error is written, which curl could not take back before it tries again.
-    let mut config = "silent\nshow-error\nfail\nretry-all-errors\n".to_owned();
+    let mut config = "silent\nshow-error\nretry-all-errors\n".to_owned();
     for (name, value) in options {
         // Infallible: writing to a string.
         let _ = writeln!(config, "{name} = \"{}\"", quoted(&value));

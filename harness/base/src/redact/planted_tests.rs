@@ -72,7 +72,7 @@ fn no_line_of_a_private_key_survives_a_launchers_prefixes() {
 }
 
 #[test]
-fn words_that_only_resemble_the_new_names_stay() {
+fn names_that_only_resemble_the_new_ones_stay() {
     for text in [
         "OLDPWD=/home/me PWD=/home/me",
         "ALL_PASS=1 num_pass: 12, pass: yes",

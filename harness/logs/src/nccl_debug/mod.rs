@@ -33,17 +33,16 @@ mod tests;
 mod tokens;
 mod torn;
 mod warnings;
-mod watchdog;
 mod wire;
 mod wired;
 mod worlds;
 
+pub use crate::watchdog::{Reached, TimedOut, parse as timed_out};
 pub use advice::{KINDS, Kind};
 pub use call::{OPERATIONS, Operation, type_bytes, type_name};
 pub use compat::{Compat, Script};
 pub use explain::{Explain, Wrong};
 pub use tables::*;
-pub use watchdog::{Reached, TimedOut, parse as timed_out};
 
 use super::nccl_prefix::{self, Level};
 use super::stream::{Piece, Pieces};
@@ -203,10 +202,10 @@ impl Reader {
     /// What other programs say that bears on NCCL.
     fn parse_other_programs(&mut self, text: &str, line: u64) {
         if self.timed_out.len() < MOST_TIMED_OUT {
-            self.timed_out.extend(watchdog::parse(text, line));
+            self.timed_out.extend(crate::watchdog::parse(text, line));
         }
         if self.reached.len() < MOST_TIMED_OUT {
-            self.reached.extend(watchdog::reached(text, line));
+            self.reached.extend(crate::watchdog::reached(text, line));
         }
         self.looks_like = self.looks_like.or_else(|| other_programs::recognize(text));
         if let Some(step) = self.ends.step_ended_by(text) {

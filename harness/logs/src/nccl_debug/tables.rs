@@ -2,7 +2,7 @@
 
 use super::advice::Kind;
 use super::call::Operation;
-use super::watchdog::{Reached, TimedOut};
+use crate::watchdog::{Reached, TimedOut};
 use metric::finding::Finding;
 use serde::Serialize;
 

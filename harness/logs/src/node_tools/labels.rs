@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_programs_are_no_labels() {
+    fn names_of_programs_are_no_labels() {
         let log = "Device 0: NVIDIA\n{\n  \"name\": 1\n}\nGPU 0: Tesla\n| PCIe | Pass |\nDriver Version: 5\n";
         assert_eq!(by_label(log).into_iter().collect::<Vec<_>>(), [(String::new(), log.to_owned())]);
     }

@@ -1,8 +1,8 @@
 //! Signs in the log of a training that it failed: exceptions, calls of NCCL that timed out, results of Megatron that came
 //! out wrong. Which node is to blame is not said here.
 
-use crate::nccl_debug::{TimedOut, timed_out};
 use crate::torch_failure;
+use crate::watchdog::{TimedOut, parse as timed_out};
 use metric::finding::Finding;
 
 /// Code of all findings that are made here.

@@ -87,7 +87,8 @@ impl RemoteInputs {
 
     /// Whether a path is that of something that was brought here, where nothing is to be written.
     pub(crate) fn is_opened(&self, path: &Path) -> bool {
-        self.opened.iter().any(|opened| path.starts_with(&opened.root))
+        // A report's name may be without the ending of its export.
+        self.opened.iter().filter_map(|opened| opened.root.parent()).any(|folder| path.starts_with(folder))
     }
 
     /// What was read of each, for a person.
