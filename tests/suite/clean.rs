@@ -126,7 +126,8 @@ fn a_number_that_another_process_has_by_now_is_nobodys() {
     let mut stranger = Command::new("sleep").arg("600").process_group(0).spawn().expect("started");
     let number = stranger.id();
     let stat = fs::read_to_string(format!("/proc/{number}/stat")).expect("it runs");
-    let started = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(19)).expect("its start");
+    let started =
+        stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(19)).expect("its start");
     for other in [
         format!("{number} 1 {}\n", words[2]),
         format!("{number} {started} another-boot\n"),

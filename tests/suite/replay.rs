@@ -257,12 +257,12 @@ fn what_a_case_lost_is_inconclusive_and_the_stage_that_remakes_it_is_named() {
         ("collected.json", "analyze", "output-missing"),
         ("job.json", "analyze", "not-run"),
         ("collected.json", "judge", "not-analyzed"),
-        ("job.json", "judge", "not-analyzed"),
+        ("job.json", "judge", "not-run"),
         ("verdict.json", "report", "not-analyzed"),
         ("metrics.parquet", "report", "not-analyzed"),
         ("analysis.json", "report", "not-analyzed"),
         ("collected.json", "report", "not-analyzed"),
-        ("job.json", "report", "not-analyzed"),
+        ("job.json", "report", "not-run"),
     ] {
         let bytes = fs::read(case.join(file)).expect("there");
         fs::remove_file(case.join(file)).expect("removed");
