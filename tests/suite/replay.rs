@@ -329,7 +329,7 @@ fn what_is_broken_of_a_newer_format_or_no_run_is_refused_by_name_and_makes_no_ru
     let passes = |bytes: Vec<u8>| {
         let text = String::from_utf8(bytes).expect("text");
         let at = text.find("\"status\": \"").expect("a status");
-        let status = text[at..].splitn(5, '"').nth(3).expect("a word").to_owned();
+        let status = text[at..].split('"').nth(3).expect("a word").to_owned();
         let other = if status == "pass" { "fail" } else { "pass" };
         text.replacen(&format!("\"status\": \"{status}\""), &format!("\"status\": \"{other}\""), 1)
             .into_bytes()

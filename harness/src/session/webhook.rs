@@ -117,16 +117,14 @@ fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result
     let written = curl.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(config.as_bytes()));
     let output =
         written.and_then(|()| curl.wait_with_output()).map_err(|error| format!("`curl`: {error}"))?;
-    let code = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let has_answered = code.len() == 3 && !code.starts_with('0');
-    if !output.status.success() && !(has_answered && !code.starts_with('2')) {
+    if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr).replace(&webhook.url, "URL");
         let last = text.lines().rev().find(|line| !line.starts_with("Warning:")).unwrap_or("no message");
         return Err(shorten(&show(last), 200));
     }
-    match has_answered && code.starts_with('2') {
-        true => Ok(()),
-        false => Err(format!("it answered with HTTP status {}", show(&code))),
+    match String::from_utf8_lossy(&output.stdout).trim() {
+        code if code.len() == 3 && code.starts_with('2') => Ok(()),
+        code => Err(format!("it answered with HTTP status {}", show(code))),
     }
 }
 

@@ -194,7 +194,7 @@ fn userinfo(before: &[u8], rest: &[u8]) -> Option<Found> {
         let scheme = std::str::from_utf8(&before[before.len() - letters..]).ok()?;
         let takes = TAKE_TOKENS.iter().any(|known| known.eq_ignore_ascii_case(scheme));
         let what = "a token in an address".to_owned();
-        return takes.then(|| Found { keep: 3, skip: name, body: None, what });
+        return takes.then_some(Found { keep: 3, skip: name, body: None, what });
     }
     let password = user.get(name..)?.strip_prefix(b":")?;
     let length = count(password, plain, 512);

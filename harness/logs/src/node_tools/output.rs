@@ -44,8 +44,11 @@ pub const KERNEL: &str = "the kernel";
 
 type Read = fn(&str) -> Result<NodeOutput, NoResult>;
 
+/// Whether a text is of the program.
+type Knows = fn(&str) -> bool;
+
 /// Programs by what only their output has.
-const PROGRAMS: [(fn(&str) -> bool, Read); 6] = [
+const PROGRAMS: [(Knows, Read); 6] = [
     (
         |text| has_any(text, &[&["DCGM Diagnostic\""], &["DCGM GPU Diagnostic\""]]) || dcgm::is_table(text),
         diagnosis,

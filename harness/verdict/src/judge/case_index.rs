@@ -7,11 +7,14 @@ use model::artefact::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+type JobAndNode<'a> = (&'a str, Option<&'a str>);
+/// A file with its place among all.
+type PlacedFile<'a> = (usize, &'a CollectedFile);
+
 pub(crate) struct CaseIndex<'a> {
     planned: BTreeMap<&'a str, &'a PlannedJob>,
     records: BTreeMap<&'a str, &'a JobRecord>,
-    /// By job and node, with their places among all.
-    files: BTreeMap<(&'a str, Option<&'a str>), Vec<(usize, &'a CollectedFile)>>,
+    files: BTreeMap<JobAndNode<'a>, Vec<PlacedFile<'a>>>,
     /// By job: those without any file are absent.
     nodes_with_files: BTreeMap<&'a str, BTreeSet<Option<&'a str>>>,
     /// The first refused output of each job. Reports of profilers have an audit of their own.

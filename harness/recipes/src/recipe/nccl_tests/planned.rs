@@ -102,7 +102,7 @@ fn type_of(name: &str) -> String {
 
 /// The size holds the elements once, or once for each rank.
 fn count(row: &Row, ranks: Option<u32>) -> Option<String> {
-    let bytes = row.count.checked_mul(source::element_bytes(&row.dtype)?).unwrap_or(u64::MAX);
+    let bytes = row.count.saturating_mul(source::element_bytes(&row.dtype)?);
     let is_whole = match bytes {
         0 => row.size_bytes == 0,
         bytes => row.size_bytes.is_multiple_of(bytes),

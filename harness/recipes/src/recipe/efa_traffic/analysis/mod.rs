@@ -131,10 +131,13 @@ pub fn analyze(captures: &[Capture], expected: &[ExpectedNode], map: &DirectionM
 pub(crate) struct TrafficReader<'a> {
     expected: &'a [ExpectedNode],
     map: &'a DirectionMap,
-    /// By name; and what was read, with the file of it.
-    nodes: BTreeMap<&'a str, (&'a ExpectedNode, Option<(String, NodeTraffic)>)>,
+    /// By name; and what was read.
+    nodes: BTreeMap<&'a str, (&'a ExpectedNode, Option<ReadNode>)>,
     findings: Vec<Finding>,
 }
+
+/// The file of a capture, and what it shows.
+type ReadNode = (String, NodeTraffic);
 
 /// What the capture of one node shows.
 struct NodeTraffic {
