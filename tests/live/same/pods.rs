@@ -90,7 +90,7 @@ fn tools() {
     asked.faults = &["n2:pcie-slow=0.5@3", "n4:memory-slow=0.5"];
     let ways = [simulated_ssh(&asked), by_pods(&asked)];
     for way in &ways {
-        let wanted = vec!["culprit n2 gpu3".to_owned(), "culprit n4 node".to_owned()];
+        let wanted = vec!["culprit n2 gpu3".to_owned(), "culprit n4 memory".to_owned()];
         let mut blamed = way.ran.blamed();
         blamed.sort();
         assert_eq!((way.ran.code, blamed), (Some(1), wanted), "{}: {}", way.name, way.ran.all());
