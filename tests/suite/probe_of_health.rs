@@ -70,6 +70,11 @@ const INVENTORY: &str = "kind = \"real\"\ninstance = \"p5\"\nnodes = \"here\"\nr
 
 /// The facts of this machine where `nvidia-smi -q` prints that.
 fn facts(health: &str) -> Value {
+    facts_with(health, "cat 'health.txt'", "")
+}
+
+/// The same where `nvidia-smi -q` is that command, beside the kernel's log.
+fn facts_with(health: &str, query: &str, log: &str) -> Value {
     let project = Project::new();
     let folder = project.path().to_owned();
     let shown = folder.display();
@@ -81,12 +86,16 @@ fn facts(health: &str) -> Value {
     project.write(
         "bin/nvidia-smi",
         &format!(
-            "#!/bin/bash\ncase $1 in\n-q) cat '{shown}/health.txt' ;;\nnvlink) printf '\\t Link 0: 26.562 GB/s\\n\\t Link 1: <inactive>\\n' ;;\n\
+            "#!/bin/bash\ncase $1 in\n-q) cd '{shown}' && {query} ;;\nnvlink) printf '\\t Link 0: 26.562 GB/s\\n\\t Link 1: <inactive>\\n' ;;\n\
              --query-gpu=index,name*) echo '0, NVIDIA H100 80GB HBM3, 565.57.01' ;;\n*) exit 2 ;;\nesac\n"
         ),
     );
-    let program = folder.join("bin/nvidia-smi");
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    project.write("log.txt", log);
+    project.write("bin/dmesg", &format!("#!/bin/bash\ncat '{shown}/log.txt'\n"));
+    for name in ["nvidia-smi", "dmesg"] {
+        let program = folder.join("bin").join(name);
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    }
     let path = format!("{shown}/bin:{}", project.programs_but("nvidia-smi").display());
     let mut command = project.command(&["inventory", "probe", "--inventory", "here", "--json"]);
     let ran = ran(command.env("PATH", path).output().expect("starts"));
@@ -180,4 +189,38 @@ fn answers_that_make_no_sense_are_unknown_or_bounded_and_never_healthy() {
         let errors = facts["gpu_errors"].as_array().map_or(0, Vec::len);
         assert!(errors <= 64, "{errors}");
     }
+}
+
+/// As Linux prints them, on AMD, on Intel and by firmware.
+#[test]
+fn errors_that_the_host_corrected_are_none_and_those_that_it_did_not_are_listed() {
+    let corrected = [
+        "mce: [Hardware Error]: Machine check events logged",
+        "[Hardware Error]: Corrected error, no action required.",
+        "[Hardware Error]: CPU:8 (19:1:1) MC17_STATUS[Over|CE|MiscV|AddrV|-|-|SyndV|CECC|-|-|-]: 0xdc2040000000011b",
+        "{1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 514",
+        "{1}[Hardware Error]: event severity: corrected",
+        "pcieport 0000:40:01.1: AER: Corrected error message received from 0000:41:00.0",
+        "blk_update_request: I/O error, dev sr0, sector 0",
+    ];
+    let broken = [
+        "[Hardware Error]: Uncorrected, software restartable error.",
+        "[Hardware Error]: CPU:2 (19:1:1) MC0_STATUS[-|UE|MiscV|AddrV|-|TCC|SyndV|-|-|-]: 0xbc00000001010135",
+        "{2}[Hardware Error]: event severity: recoverable",
+        "pcieport 0000:40:01.1: AER: Uncorrected (Fatal) error message received from 0000:41:00.0",
+        "nvme nvme3: controller is down; will reset: CSTS=0xffffffff",
+    ];
+    let log = [&corrected[..], &broken[..]].concat().join("\n");
+    assert_eq!(facts_with(HEALTHY, "cat 'health.txt'", &log)["kernel_errors"], serde_json::json!(broken));
+}
+
+#[test]
+fn a_driver_that_does_not_answer_in_time_is_unknown_and_no_error_of_a_gpu() {
+    // `timeout` ends with that.
+    let facts = facts_with(HEALTHY, "exit 124", "");
+    assert!(facts["gpu_errors"].is_null() && facts["gpu_fabric"].is_null(), "{facts}");
+    let facts =
+        facts_with(HEALTHY, "{ echo 'Unable to determine the device handle: GPU is lost'; exit 15; }", "");
+    let errors = serde_json::json!(["nvidia-smi -q: Unable to determine the device handle: GPU is lost"]);
+    assert_eq!(facts["gpu_errors"], errors);
 }

@@ -2,10 +2,17 @@
 
 # usage: gpu_health; sets facts from one call, since each takes a second.
 gpu_health() {
-  local text
+  local text code=0
   if ! has nvidia-smi; then
     none_of_health 'no nvidia-smi on PATH'
-  elif ! text=$(bounded nvidia-smi -q 2>&1 | head -c 4000000; exit "${PIPESTATUS[0]}"); then
+    return
+  fi
+  text=$(bounded nvidia-smi -q 2>&1 | head -c 4000000; exit "${PIPESTATUS[0]}") || code=$?
+  # Without persistence mode each GPU takes seconds, which is no fault of any.
+  if ((code == 124 || code == 137)); then
+    none_of_health 'nvidia-smi -q did not answer in time'
+    none gpu_errors 'nvidia-smi -q did not answer in time'
+  elif ((code != 0)); then
     none_of_health "nvidia-smi -q failed: ${text##*$'\n'}"
     list gpu_errors
     item gpu_errors "nvidia-smi -q: ${text##*$'\n'}"

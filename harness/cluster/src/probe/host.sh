@@ -46,9 +46,11 @@ kernel_messages() {
 }
 
 BROKEN='SXid \([^)]*\): [0-9]+, Fatal|I/O error, dev |nvme nvme[0-9]+: (controller is down|Device not ready)'
-BROKEN+='|EDAC MC[0-9]+: [0-9]+ UE |\[Hardware Error\]|AER: .*(Uncorrect|Fatal)|EXT4-fs error|XFS .*(Corruption|metadata I/O error)'
-# Of devices that hold no data; errors that were corrected.
-NO_DISK='dev (loop|sr|fd)[0-9]|[Cc]orrected error|event severity: corrected'
+BROKEN+='|EDAC MC[0-9]+: [0-9]+ UE |AER: .*(Uncorrect|Fatal)|EXT4-fs error|XFS .*(Corruption|metadata I/O error)'
+# The kernel writes `[Hardware Error]` before corrected errors, too, which healthy hosts have.
+BROKEN+='|\[Hardware Error\].*(Uncorrected|event severity: (fatal|recoverable)|_STATUS\[[^]]*\|UE\||[Pp]rocessor context corrupt)'
+# Of devices that hold no data.
+NO_DISK='dev (loop|sr|fd)[0-9]'
 
 processors() {
   local row model='' cores=0 governor sockets='|' rest
@@ -230,7 +232,8 @@ interfaces() {
 
 # What boots and keeps a node: image, services, clock, names, file systems.
 services() {
-  local row used target type rest measured=0
+  local row used target type rest measured=0 root
+  local -a automatic=()
   local -a failed=() full=() mounts=()
   if [[ -r /run/cloud-init/instance-data.json ]] \
     && text=$(grep -o -m 1 -E '"ami[-_]id": "ami-[0-9a-f]{8,17}"' /run/cloud-init/instance-data.json) && [[ -n $text ]]; then
@@ -273,6 +276,11 @@ services() {
   while read -r _ target type rest; do
     # Of single pods and packages, other ones on each node.
     case $target in /var/lib/kubelet/* | /run/* | /snap/* | /proc/*) continue ;; esac
+    # What is mounted when somebody looks, such as a home, is there on some nodes and not on others.
+    if [[ $type == autofs ]]; then automatic+=("$target"); fi
+    for root in ${automatic[@]+"${automatic[@]}"}; do
+      if [[ $target == "$root" || $target == "$root"/* ]]; then continue 2; fi
+    done
     case $type in
       ext[234] | xfs | btrfs | lustre | nfs | nfs4 | gpfs | beegfs | wekafs | ceph | fuse.*) mounts+=("$target $type") ;;
       *) continue ;;
