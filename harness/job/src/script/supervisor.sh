@@ -141,16 +141,20 @@ signal() {
   kill -"$1" -- "-$2" 2> /dev/null || kill -"$1" "$2" 2> /dev/null
 }
 
-# Whether any process of the job is there. Sets $strays to those that left its group.
+# Whether any process of the job is there. What left the group is looked for only when the group is empty.
 alive() {
+  group_alive "$1" && return 0
   find_strays "$1"
-  [[ -n $strays ]] || group_alive "$1"
+  [[ -n $strays ]]
 }
 
+# Sets $strays to the job's processes that left its group. `grep` chooses, as the shell reads slowly and a node has
+# thousands of processes; a line break in a folder's name would make two patterns of one, so the mark is read again.
 find_strays() {
   local file words
   strays=
-  for file in /proc/[0-9]*; do
+  for file in $(grep -lzsxF -e "HARNESS_JOB=$node:$folder" /proc/[0-9]*/environ); do
+    file=${file%/environ}
     [[ -O $file ]] && has_mark "$file/environ" && stat "$file/stat" || continue
     if [[ ${words[2]} != "$1" && ${words[0]} != Z ]]; then strays+=" ${file#/proc/}"; fi
   done
@@ -183,6 +187,7 @@ put_down() {
   while alive "$1"; do
     # A group without a process may be another's soon.
     if group_alive "$1"; then signal "$how" "$1"; fi
+    find_strays "$1"
     if [[ -n $strays ]]; then kill -"$how" $strays 2> /dev/null; fi
     uptime
     limit=$((now + 10))
