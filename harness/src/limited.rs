@@ -6,6 +6,7 @@ use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -39,12 +40,16 @@ pub(crate) enum Failed {
     Silent(ExitStatus),
 }
 
+/// This very program, also after its file was replaced or removed by an upgrade.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
 /// Asks the process of a verb.
 pub(crate) fn ask(verb: &str, question: Vec<u8>, limits: &Limits) -> Result<Vec<u8>, Failed> {
     let threads = limits.threads.to_string();
     let mut child = std::env::current_exe()
         .and_then(|program| {
-            Command::new(program)
+            Command::new(OWN_PROGRAM)
+                .arg0(program)
                 .args([verb, &limits.memory.to_string(), &limits.seconds.to_string()])
                 .env("POLARS_MAX_THREADS", &threads)
                 .env("RAYON_NUM_THREADS", &threads)

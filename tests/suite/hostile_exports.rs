@@ -261,3 +261,16 @@ fn an_uncaught_panic_is_exit_3_with_how_to_report_it() {
     assert!(ran.stderr.starts_with("error: internal error at harness/src/panics.rs:"), "{}", ran.all());
     assert!(ran.stderr.contains("this is a bug in harness 0.1.0"), "{}", ran.all());
 }
+
+#[test]
+fn reports_are_read_also_when_the_programs_file_was_removed_during_the_run() {
+    let project = project();
+    let copy = project.path().join("copy");
+    fs::copy(HARNESS, &copy).expect("copied");
+    // Started from an open file whose name is gone, as after an upgrade in the middle of a run.
+    let started = "exec 9< \"$1\"; rm \"$1\"; exec /proc/self/fd/9 --suite kernels --nodes 'p5-[001-004]' -q";
+    let mut command = Command::new("bash");
+    command.args(["-c", started, "bash"]).arg(&copy).current_dir(project.path()).stdin(Stdio::null());
+    let ran = crate::project::ran(command.output().expect("starts"));
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+}
