@@ -9,6 +9,7 @@ pub mod form;
 pub mod hardware_limits;
 pub mod inventory;
 pub mod schema;
+mod schema_definitions;
 #[cfg(test)]
 mod schema_tests;
 pub mod suite;

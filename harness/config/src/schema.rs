@@ -2,7 +2,7 @@
 
 use crate::form::{Condition, Form, Key, Need, Type};
 use crate::toml_reader::renamed;
-use crate::{baseline, inventory, suite};
+use crate::{baseline, inventory, schema_definitions, suite};
 use recipes::catalogue::Catalogue;
 use serde_json::{Map, Value, json};
 
@@ -65,7 +65,7 @@ impl FileKind {
             "title": format!("harness: {}", self.name),
             "description": self.about,
         });
-        merged(head, table(&(self.form)(), catalogue))
+        schema_definitions::share(merged(head, table(&(self.form)(), catalogue)))
     }
 }
 
