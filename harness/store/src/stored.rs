@@ -195,7 +195,7 @@ pub(super) fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, St
 }
 
 fn bytes(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    vetting::read(path).map_err(|why| StoreError::other(path, &why))
+    vetting::read(path, vetting::MOST).map_err(|why| StoreError::other(path, &why))
 }
 
 #[cfg(test)]

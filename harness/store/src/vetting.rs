@@ -81,9 +81,9 @@ fn at(run: &Path, path: &Path, why: &dyn std::fmt::Display) -> String {
 }
 
 /// The bytes of an artefact; nothing where there is none. No link is followed, no pipe waited for, and no endless file read.
-pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
-    let Some((file, _)) = open(path, MOST)? else { return Ok(None) };
-    bytes(file, MOST).map(Some)
+pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, String> {
+    let Some((file, _)) = open(path, most)? else { return Ok(None) };
+    bytes(file, most).map(Some)
 }
 
 /// The same of a file that this user or root wrote, and no other user can write.
