@@ -31,9 +31,24 @@ pub(super) fn parse(text: &str) -> Result<u64, String> {
     if seconds == 0 { Err(odd()) } else { Ok(seconds) }
 }
 
+/// The same where a forgotten unit would do harm: `90` may have been meant as days.
+pub(super) fn with_unit(text: &str) -> Result<u64, String> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("{text} of what? write `{text}d`, `{text}h` or `{text}s`"));
+    }
+    parse(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_a_unit_is_needed_a_number_alone_is_refused() {
+        assert_eq!(with_unit("90").expect_err("refused"), "90 of what? write `90d`, `90h` or `90s`");
+        assert_eq!(with_unit("90d"), Ok(90 * 86400));
+        assert!(with_unit("").is_err());
+    }
 
     #[test]
     fn a_duration_has_units_from_the_largest_on() {

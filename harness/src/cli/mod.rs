@@ -140,6 +140,13 @@ fn home() -> Result<Home, Error> {
 fn project() -> Result<(Home, Option<String>), Error> {
     let here = std::env::current_dir().map_err(|error| Error::Usage(format!("this folder: {error}")))?;
     let Some(home) = Home::find(&here) else { return Ok((Home::bare(&here), None)) };
+    if let Some(why) = trust::put_by_others(home.path(), &["suites", "inventory", "baselines"])
+        .filter(|_| home.path() == here)
+    {
+        return Err(Error::Usage(format!(
+            "this folder's project is not used: {why}; work in a folder of your own"
+        )));
+    }
     match trust::distrusted(home.path()).filter(|_| home.path() != here) {
         None => Ok((home, None)),
         Some(why) => Ok((Home::bare(&here), Some(why))),

@@ -7,7 +7,7 @@ use crate::replay::{self, From};
 use crate::session::execution::new_runtime;
 use crate::session::planning::load_recipes_of;
 use crate::session::reached::Reached;
-use crate::session::reports::close_alone;
+use crate::session::reports::{check_places, close_alone};
 use crate::session::{RunOptions, load, report_error, stored};
 use crate::tasks::Cluster;
 use clap::Args;
@@ -69,6 +69,9 @@ fn replay(home: &Home, id: &str, from: From, fetch: bool, options: &RunOptions) 
     };
     if let Err(error) = ready.check(&catalogue) {
         return usage(&error.to_string());
+    }
+    if let Err(why) = check_places(options) {
+        return usage(&why);
     }
     let plan = ready.plan().clone();
     let beyond = match fetch

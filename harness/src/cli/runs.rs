@@ -51,7 +51,7 @@ pub(crate) struct PruneArgs {
     #[arg(long, value_name = "N", group = "which")]
     keep: Option<usize>,
     /// Remove only runs that began longer ago, such as `30d`
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, group = "which")]
+    #[arg(long, value_name = "DURATION", value_parser = duration::with_unit, group = "which")]
     older_than: Option<u64>,
     /// Remove the oldest only until all runs take at most this, such as `200GiB`
     #[arg(long, value_name = "SIZE", value_parser = quantity::size, group = "which")]
@@ -204,6 +204,13 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
         let all: u64 = folders.iter().map(|folder| retention::bytes(folder)).sum();
         all.saturating_sub(most)
     });
+    let mut code = exit_code::PASSED;
+    if !args.dry_run {
+        for error in store::remove_leftovers(home) {
+            eprintln!("error: {}", show(&error.to_string()));
+            code = exit_code::INCONCLUSIVE;
+        }
+    }
     let (mut removed, mut is_evidence_kept) = (0u32, false);
     for folder in &folders[..old] {
         let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -216,14 +223,24 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
         }
         let bytes = too_much.map_or(0, |_| retention::bytes(folder));
         let why = not_ended(folder);
-        is_evidence_kept |= why.is_none() && reasons.contains_key(&id);
-        let why = why.or_else(|| reasons.get(&id).cloned());
+        let evidence = reasons
+            .get(&id)
+            .cloned()
+            .or_else(|| renamed(folder, &id).filter(|_| !args.evidence_too && !is_foreign(folder)));
+        is_evidence_kept |= why.is_none() && evidence.is_some();
+        let why = why.or(evidence);
         let done = match (why, args.dry_run) {
             (Some(why), _) => Err(why),
             (None, true) => Ok("would remove"),
-            (None, false) => {
-                store::remove_run(home, &id).map(|()| "removed").map_err(|error| error.to_string())
-            }
+            (None, false) => match store::remove_run(home, &id) {
+                Ok(()) => Ok("removed"),
+                Err(error) if !folder.exists() => {
+                    eprintln!("error: {}", show(&error.to_string()));
+                    code = exit_code::INCONCLUSIVE;
+                    continue;
+                }
+                Err(error) => Err(error.to_string()),
+            },
         };
         match done {
             Ok(what) => {
@@ -241,7 +258,13 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
         let next = if is_evidence_kept { "; `--evidence-too` removes evidence as well" } else { "" };
         println!("{mib:.1} MiB more than --fit allows{next}");
     }
-    Ok(exit_code::PASSED)
+    Ok(code)
+}
+
+/// What a run is evidence for is known by its id; a person who gave its folder another name may have had a reason.
+fn renamed(folder: &Path, name: &str) -> Option<String> {
+    let own = Stored::open(folder).ok()?.plan.run_id;
+    (own != name).then(|| format!("its folder was renamed, it is run {own}"))
 }
 
 /// Why a run may still have something running on nodes, or is not known to have nothing.

@@ -18,6 +18,9 @@ fn outcome(summary: &Summary, nodes: usize, pending_at_first: usize) -> String {
     match summary.exit_code {
         exit_code::PASSED => format!("PASSED: {}", passed(counts)),
         exit_code::FAILED => format!("FAILED: {}", blamed(summary, nodes)),
+        exit_code::INCONCLUSIVE if is_decided(counts) => {
+            format!("INCONCLUSIVE: {}; see the errors above", passed(counts))
+        }
         exit_code::INCONCLUSIVE => format!("INCONCLUSIVE: {}", undecided(summary, nodes)),
         exit_code::NOTHING_SELECTED => {
             format!("NOTHING WAS MEASURED: {} skipped", count(counts.skipped, "assertion"))
@@ -33,6 +36,11 @@ fn outcome(summary: &Summary, nodes: usize, pending_at_first: usize) -> String {
         }
         _ => judged(counts),
     }
+}
+
+/// Whether the assertions leave nothing open.
+fn is_decided(counts: &Counts) -> bool {
+    counts.total > 0 && counts.error + counts.inconclusive + counts.unjudged == 0
 }
 
 /// `all N assertions passed` only where that is so.
@@ -160,7 +168,9 @@ mod tests {
             evidence: "hang".into(),
             code: None,
         }];
-        all.extend([stopped, owes, node]);
+        let mut unwritten = made(&[Pass, Pass]);
+        unwritten.summary.exit_code = exit_code::INCONCLUSIVE;
+        all.extend([stopped, owes, node, unwritten]);
         let lines: Vec<String> = all.iter().map(|made| last_line(&made.report())).collect();
         insta::assert_snapshot!(lines.join("\n"), @r#"
         FAILED: 1 bad part on 1 of 4 nodes (exit 1)

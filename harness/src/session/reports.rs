@@ -10,6 +10,7 @@ use crate::report::{self, Ending, JunitTarget, Report, ReportError, RequestedRep
 use libtest_mimic::{ColorSetting, FormatSetting};
 use model::artefact::{Plan, Summary};
 use model::exit_code;
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use store::{self, Store};
@@ -19,9 +20,11 @@ use verdict::history::suspects;
 /// Writes and prints the reports of a run; gives the exit code.
 pub(super) fn close(plan: &Plan, finished: &Finished, store: &Store, options: &RunOptions) -> i32 {
     let code = write(plan, finished, store, options);
-    let report = Report::new(plan, &finished.cases, &finished.summary);
+    // What is printed ends with the code that the process ends with.
+    let printed = Summary { exit_code: code, ..finished.summary.clone() };
+    let report = Report::new(plan, &finished.cases, &printed);
     github::annotate(&report, store.redactor(), options);
-    print(plan, finished, &blamed_before(plan, &finished.summary, store), options);
+    print(&report, finished.streamed, &blamed_before(plan, &printed, store), options);
     code
 }
 
@@ -59,6 +62,22 @@ pub(super) fn write(plan: &Plan, finished: &Finished, store: &Store, options: &R
         }
     }
     code
+}
+
+/// Where a report cannot go is said before anything is launched.
+pub(crate) fn check_places(options: &RunOptions) -> Result<(), String> {
+    let own = [("junit", options.junit.as_ref()), ("json", options.json.as_ref())];
+    let own = own.into_iter().filter_map(|(flag, path)| Some((flag, path?)));
+    let requested = options.requested.iter().map(|report| (report.format.flag, &report.path));
+    let mut seen: BTreeMap<&Path, &str> = BTreeMap::new();
+    for (flag, path) in own.chain(requested) {
+        store::check_output(path)
+            .map_err(|error| format!("--{flag}: cannot write `{}`: {error}", path.display()))?;
+        if let Some(other) = seen.insert(path, flag).filter(|_| !store::is_stream(path)) {
+            return Err(format!("--{other} and --{flag} name the same file: `{}`", path.display()));
+        }
+    }
+    Ok(())
 }
 
 /// Reports of an earlier run must not be taken for those of this one, however it ends. Other files are left alone.
@@ -113,27 +132,26 @@ fn blamed_before(plan: &Plan, summary: &Summary, store: &Store) -> Vec<String> {
     suspects::before(&past, summary.simulated, &summary.inventory, &summary.culprits)
 }
 
-fn print(plan: &Plan, finished: &Finished, before: &[String], options: &RunOptions) {
-    let report = Report::new(plan, &finished.cases, &finished.summary);
+fn print(report: &Report, is_streamed: bool, before: &[String], options: &RunOptions) {
     let color = stdout_wants_color(options.libtest.color);
     if options.libtest.format == Some(FormatSetting::Json) {
-        let lines: String = match finished.streamed {
-            true => report::json::ended(&report).map(|line| line + "\n").collect(),
-            false => report::json::events(&report).map(|line| line + "\n").collect(),
+        let lines: String = match is_streamed {
+            true => report::json::ended(report).map(|line| line + "\n").collect(),
+            false => report::json::events(report).map(|line| line + "\n").collect(),
         };
         print_quietly(&lines);
         return;
     }
-    if let Some(text) = report::broken(&report) {
+    if let Some(text) = report::broken(report) {
         return print_quietly(&text);
     }
     let junit = options.junit.as_ref().map(|path| path.display().to_string());
     let closing =
-        report::closing(&report, Ending { before, junit: junit.as_deref(), color, verbose: options.verbose });
+        report::closing(report, Ending { before, junit: junit.as_deref(), color, verbose: options.verbose });
     if options.libtest.format.is_none() {
         let cases = match options.libtest.quiet {
             true => String::new(),
-            false => report::case_lines(&report, options.verbose, color) + "\n",
+            false => report::case_lines(report, options.verbose, color) + "\n",
         };
         return print_quietly(&(cases + &closing));
     }
@@ -142,7 +160,7 @@ fn print(plan: &Plan, finished: &Finished, before: &[String], options: &RunOptio
     face.filter = None;
     face.skip = Vec::new();
     face.color = Some(if color { ColorSetting::Always } else { ColorSetting::Never });
-    match report::face(&report, face) {
+    match report::face(report, face) {
         Ok(_) => print_quietly(&closing),
         Err(Unprinted::Closed) => {}
         Err(error) => eprintln!("error: {error}"),

@@ -155,6 +155,9 @@ fn launch(
     if let Some(why) = publication::refused(&plan) {
         return print_errors(&[why]);
     }
+    if let Err(why) = reports::check_places(options) {
+        return print_errors(&[why]);
+    }
     if let Err(why) = reports::remove_old(options) {
         return report_error(&why);
     }

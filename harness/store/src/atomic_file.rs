@@ -61,6 +61,20 @@ fn write_named(
     }
 }
 
+/// Fails where nothing can be written, as far as that is known before there is anything to write.
+pub fn check_output(path: &Path) -> io::Result<()> {
+    match Destination::find(path)? {
+        Destination::File(path) if path.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Destination::File(path) => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            fs::create_dir_all(folder)?;
+            tempfile::Builder::new().prefix(".part-").tempfile_in(folder).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether what is written there goes into a device, a pipe or an open file, and cannot be replaced by more.
 pub fn is_stream(path: &Path) -> bool {
     !matches!(Destination::find(path), Ok(Destination::File(_)) | Err(_))

@@ -21,7 +21,7 @@ pub mod trust;
 pub mod vetting;
 
 pub use atomic_file::{
-    Part, is_stream, remove_earlier, write_output, write_output_by, write_private_by,
+    Part, check_output, is_stream, remove_earlier, write_output, write_output_by, write_private_by,
     write_private_output_by, write_whole, write_whole_by,
 };
 pub use carry::{every_file, files, left_out, no_files, unfinished};
@@ -29,7 +29,7 @@ pub use checksums::{CHECKSUMS, checksums};
 pub use find::Named;
 pub use lines::Lines;
 pub use origin::{is_foreign, mark_foreign};
-pub use remove::remove_run;
+pub use remove::{remove_leftovers, remove_run};
 pub use service::Service;
 pub use stamp::RunFacts;
 pub use stored::{Stored, has_safe_names, is_inside};

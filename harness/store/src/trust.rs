@@ -55,6 +55,24 @@ pub fn open_to_all(path: &Path) -> Option<String> {
         .or_else(|| above.find_map(|folder| open(folder, &|facts| facts.mode() & STICKY != 0)))
 }
 
+/// What another user has put into a folder that every user can write: a file or folder of these names, or a file in one
+/// of them. Where all is this user's or root's, as in the containers of a CI server, the folder's mode does no harm.
+pub fn put_by_others(folder: &Path, names: &[&str]) -> Option<String> {
+    let user = geteuid().as_raw();
+    let is_open = |path: &Path| fs::metadata(path).is_ok_and(|facts| facts.mode() & WRITABLE_BY_ALL != 0);
+    let other = |path: &Path| {
+        let owner = fs::symlink_metadata(path).ok()?.uid();
+        (owner != 0 && owner != user).then(|| {
+            format!("`{}` belongs to user {owner}, and every user can write its folder", path.display())
+        })
+    };
+    names.iter().map(|name| folder.join(name)).find_map(|path| {
+        let inside = fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path());
+        let own = is_open(folder).then(|| other(&path)).flatten();
+        own.or_else(|| inside.filter(|_| is_open(&path)).find_map(|file| other(&file)))
+    })
+}
+
 /// Why others can replace what lies in a folder of this owner and mode; `user` is who works there. In a sticky folder only
 /// owners rename, so what is made there exclusively stays.
 pub fn why_replaceable(folder: &str, owner: u32, mode: u32, user: u32) -> Option<String> {
@@ -176,6 +194,35 @@ mod tests {
         if chown(folder.path(), Some(54_321), None).is_ok() {
             let why = distrusted(folder.path()).expect("distrusted");
             assert!(why.contains("belongs to user 54321"), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_another_user_put_into_a_folder_that_all_can_write_is_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let suites = folder.path().join("suites");
+        fs::create_dir(&suites).expect("made");
+        fs::write(suites.join("a.toml"), "").expect("written");
+        let set =
+            |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).expect("set");
+        let names = ["suites", "inventory"];
+        set(folder.path(), 0o1777);
+        assert_eq!(put_by_others(folder.path(), &names), None, "all is this user's");
+        // Only root can give a file away.
+        if chown(suites.join("a.toml"), Some(54_321), None).is_ok() {
+            assert_eq!(
+                put_by_others(folder.path(), &names),
+                None,
+                "a colleague's, in a folder that not all can write"
+            );
+            set(&suites, 0o777);
+            let why = put_by_others(folder.path(), &names).expect("found");
+            assert!(why.contains("a.toml` belongs to user 54321"), "{why}");
+            set(&suites, 0o755);
+            chown(&suites, Some(54_321), None).expect("given");
+            assert!(put_by_others(folder.path(), &names).is_some_and(|why| why.contains("suites` belongs")));
+            set(folder.path(), 0o755);
+            assert_eq!(put_by_others(folder.path(), &names), None);
         }
     }
 }
