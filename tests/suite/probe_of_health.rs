@@ -279,6 +279,7 @@ fn a_service_that_a_timer_starts_may_fail_by_chance_and_no_other() {
         show*) printf 'Id=fwupd-refresh.service\\nTriggeredBy=fwupd-refresh.timer\\n\\nId=nvidia-fabricmanager.service\\nTriggeredBy=\\n' ;;\n\
         esac\n";
     let failed = of_host(&[("bin/systemctl", systemctl)], "failed_services");
-    let wanted = ["nvidia-fabricmanager.service", "odd.service"].map(|unit| format!("services_failed: {unit}"));
+    let wanted =
+        ["nvidia-fabricmanager.service", "odd.service"].map(|unit| format!("services_failed: {unit}"));
     assert_eq!(failed, wanted);
 }
