@@ -12,15 +12,19 @@ const MOST_KEYS: usize = 4_000_000;
 /// Refuses what is no JSON and what has a key twice. Gives `format` of the whole, where that is an object with such a
 /// number.
 pub(crate) fn check(bytes: &[u8]) -> Result<Option<u64>, serde_json::Error> {
-    let mut seen = Seen::default();
+    check_within(bytes, MOST_KEYS)
+}
+
+fn check_within(bytes: &[u8], most_keys: usize) -> Result<Option<u64>, serde_json::Error> {
+    let mut seen = Seen { most_keys, open_keys: 0, format: None };
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     Strict { seen: &mut seen, depth: 0, is_format: false }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(seen.format)
 }
 
-#[derive(Default)]
 struct Seen {
+    most_keys: usize,
     open_keys: usize,
     format: Option<u64>,
 }
@@ -76,7 +80,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
         let Strict { seen, depth, .. } = self;
-        while access.next_element_seed(Strict { seen, depth: depth + 1, is_format: false })?.is_some() {}
+        let mut next =
+            || access.next_element_seed(Strict { seen: &mut *seen, depth: depth + 1, is_format: false });
+        while next()?.is_some() {}
         Ok(())
     }
 
@@ -90,10 +96,10 @@ impl<'de> Visitor<'de> for Strict<'_> {
             let is_format = depth == 0 && key == "format";
             keys.insert(key);
             seen.open_keys += 1;
-            if seen.open_keys > MOST_KEYS {
-                return Err(A::Error::custom(format!("more than {MOST_KEYS} keys in one object")));
+            if seen.open_keys > seen.most_keys {
+                return Err(A::Error::custom(format!("more than {} keys in one object", seen.most_keys)));
             }
-            access.next_value_seed(Strict { seen, depth: depth + 1, is_format })?;
+            access.next_value_seed(Strict { seen: &mut *seen, depth: depth + 1, is_format })?;
         }
         seen.open_keys -= keys.len();
         Ok(())
@@ -159,8 +165,10 @@ mod tests {
     fn what_no_reader_asks_for_is_never_kept() {
         let text = format!(r#"{{"format": 1, "x": [{}0]}}"#, "0,".repeat(1 << 20));
         assert_eq!(check(text.as_bytes()).expect("read"), Some(1));
-        let keys: String = (0..=MOST_KEYS).map(|at| format!("\"{at}\":0,")).collect();
-        let why = check(format!("{{{keys}\"x\":0}}").as_bytes()).expect_err("too many").to_string();
-        assert!(why.contains("more than 4000000 keys in one object"), "{why}");
+        // Of all objects that are open at one place.
+        let within = |text: &str| check_within(text.as_bytes(), 3).map_err(|error| error.to_string());
+        assert_eq!(within(r#"[{"a": 1, "b": 2, "c": 3}, {"d": {"e": 1, "f": 2}}]"#), Ok(None));
+        let why = within(r#"{"a": {"b": {"c": {"d": 1}}}}"#).expect_err("too many");
+        assert!(why.contains("more than 3 keys in one object"), "{why}");
     }
 }

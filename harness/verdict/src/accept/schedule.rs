@@ -28,7 +28,7 @@ pub struct Schedule {
     /// Partners that turned out not to be good.
     pub withdrawn: Vec<Withdrawn>,
     /// Who did well together in the runs of this stage.
-    together: Vec<Together>,
+    pub together: Vec<Together>,
 }
 
 /// What a run showed.

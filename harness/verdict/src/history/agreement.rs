@@ -27,7 +27,8 @@ pub fn disagrees<C: Borrow<CaseVerdict>>(
     for case in &stored.plan.cases {
         outcomes.extend(stored.outcomes(&case.name)?.into_iter().flat_map(|of_case| of_case.jobs));
     }
-    let named: Vec<Culprit> = cases.iter().flat_map(|case| case.borrow().culprits.iter().cloned()).collect();
+    let cases = cases.iter().map(|case| -> &CaseVerdict { case.borrow() });
+    let named: Vec<Culprit> = cases.flat_map(|case| case.culprits.iter().cloned()).collect();
     if !is_of_this_version(&stored.plan) {
         return Ok(!are_among(&summary.culprits, &named, &outcomes));
     }
