@@ -11,7 +11,6 @@ use cluster::probe;
 use config::suite::{Placement, Suite};
 use model::artefact::acceptance::StageRecord;
 use model::artefact::{Probe, Status};
-use std::collections::BTreeMap;
 use verdict::accept::node_status::{NodeStatus, did_well_together, node_statuses};
 use verdict::accept::schedule::{Open, RunResult, line};
 use verdict::accept::stages::Stage;
