@@ -19,7 +19,7 @@ use std::io::{self, BufReader, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use store::{self, Home, StoreError, Stored, is_inside};
+use store::{self, Home, Opening, StoreError, Stored, is_inside};
 use tar::{Archive, Builder, EntryType, Header};
 
 /// Logs and tables shrink to a tenth or a twentieth. What grows far beyond that was made to fill a disk.
@@ -140,8 +140,7 @@ pub fn open(home: &Home, file: &Path) -> Result<PathBuf, StoreError> {
     let bad = |why: &dyn std::fmt::Display| StoreError::other(file, why);
     let runs = home.path().join("runs");
     fs::create_dir_all(&runs).map_err(|error| bad(&error))?;
-    let place =
-        tempfile::Builder::new().prefix(".opening-").tempdir_in(&runs).map_err(|error| bad(&error))?;
+    let place = Opening::begin(&runs).map_err(|error| bad(&error))?;
     let id = unpack(file, place.path()).map_err(|why| bad(&why))?;
     let opened = place.path().join(&id);
     admit(&opened, &id).map_err(|error| bad(&inside(&error, place.path())))?;

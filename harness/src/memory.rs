@@ -37,7 +37,7 @@ fn refuse() {
         return;
     }
     eprintln!(
-        "error: not enough memory: the tables need more than {} MiB; export a damaged table again, or read it on a machine with \
+        "error: not enough memory: what is read needs more than {} MiB; export a damaged table again, or read it on a machine with \
          more memory; inconclusive (exit 3)",
         LIMIT.get().map_or(0, |limit| limit >> 20)
     );

@@ -8,8 +8,8 @@ use cluster::reach::Reach;
 use metric::Metrics;
 use metric::lacks::NotComparable;
 use model::artefact::{
-    Analysis, CaseJobs, Collected, Ended, Format, JobAnalysis, JobRecord, MissingFile, Plan, PlannedCase,
-    RunRecord,
+    Analysis, CaseJobs, Collected, Culprit, Ended, Format, JobAnalysis, JobRecord, MissingFile, Plan,
+    PlannedCase, RunRecord,
 };
 use recipes::catalogue::Catalogue;
 use std::path::Path;
@@ -217,7 +217,24 @@ fn follows(stored: &Judged, data: &CaseData<'_>) -> bool {
     let statuses = |judged: &Judged| -> Vec<_> {
         judged.verdict.verdicts.iter().map(|one| (one.name.clone(), one.status)).collect()
     };
-    statuses(stored) == statuses(&judged) && stored.verdict.end == judged.verdict.end
+    statuses(stored) == statuses(&judged)
+        && stored.verdict.end == judged.verdict.end
+        && stored.verdict.common_failure.is_some() == judged.verdict.common_failure.is_some()
+        && name_the_same(&stored.verdict.culprits, &judged.verdict.culprits)
+}
+
+/// The same parts by the same codes, which earlier versions did not write. How they are worded is the version's.
+fn name_the_same(stored: &[Culprit], judged: &[Culprit]) -> bool {
+    let is_same = |(stored, judged): (&Culprit, &Culprit)| match (stored, judged) {
+        (
+            Culprit::Culprit { node, part, code, .. },
+            Culprit::Culprit { node: its_node, part: its_part, code: its_code, .. },
+        ) => node == its_node && part == its_part && (code.is_none() || code == its_code),
+        (Culprit::Suspects { nodes, .. }, Culprit::Suspects { nodes: its_nodes, .. }) => nodes == its_nodes,
+        (Culprit::Fleet { .. }, Culprit::Fleet { .. }) => true,
+        _ => false,
+    };
+    stored.len() == judged.len() && stored.iter().zip(judged).all(is_same)
 }
 
 fn judged(parent: &Stored, case: &str) -> Result<Option<Judged>, StoreError> {

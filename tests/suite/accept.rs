@@ -448,6 +448,90 @@ fn good_nodes_are_those_that_are_named_or_that_the_last_passing_run_was_on() {
     assert!(vouched.code == Some(0) && !project.path().join("out").exists(), "{}", vouched.all());
 }
 
+/// An image with a power limit, or a wrong mount, on most of a delivery.
+#[test]
+fn disks_that_are_slow_on_most_of_a_delivery_are_not_accepted_by_their_peers() {
+    let project = Project::new();
+    let mut args: Vec<String> =
+        ["accept", "--suite", "deep-p5", "--inventory", "sim-64", "--out", "out", "--partners", "none"]
+            .map(str::to_owned)
+            .to_vec();
+    args.extend(["--nodes", "p5-[033-037]"].map(str::to_owned));
+    for node in 33..37 {
+        args.extend(["--sim-fault".to_owned(), format!("p5-0{node}:disk-slow=0.5")]);
+    }
+    let ran = project.harness(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    assert!(last(&ran).starts_with("accepted 1, rejected 0, not decided 4, "), "{}", ran.all());
+}
+
+/// One case that needs no fabric, and a simulated cluster of the same name: neither says anything of real nodes.
+#[test]
+fn runs_that_measured_nothing_between_these_nodes_vouch_for_none() {
+    let project = Project::new();
+    let nodes = ["--nodes", "p5-[033-036]"];
+    project.write(
+        "suites/starts.toml",
+        "instance = \"p5\"\nabout = \"starts\"\n[[case]]\nname = \"starts\"\nplacement = \"each\"\n\
+         workload = { kind = \"command\", program = \"true\" }\nrecipes = [\"command\"]\n\
+         [[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n",
+    );
+    let starts = ["--suite", "starts", "--inventory", "sim-64", "--nodes", "p5-[001-004]", "-q"];
+    let ran = project.harness(&starts);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    let refused = |project: &Project| {
+        let ran = accept(project, "out", &[&nodes, &["--dry-run"]]);
+        assert!(ran.code == Some(2) && ran.stderr.contains("`--partners RANGE`"), "{}", ran.all());
+    };
+    refused(&project);
+    let pairs = ["--suite", "acceptance-p5", "--inventory", "sim-64", "--nodes", "p5-[001-004]", "-q"];
+    assert_eq!(project.harness(&[&pairs[..], &["pair-all_gather"]].concat()).code, Some(0));
+    let vouched = accept(&project, "out", &[&nodes, &["--dry-run"]]);
+    assert!(vouched.stdout.contains("compared with p5-[001-004], which passed run "), "{}", vouched.all());
+    project.write(
+        "inventory/sim-64.toml",
+        "kind = \"real\"\ninstance = \"p5\"\nnodes = \"p5-[001-064]\"\n\n[reach]\nvia = \"slurm\"\n\n\
+         [paths]\nshared = \"/fsx/harness\"\n",
+    );
+    refused(&project);
+}
+
+/// By a driver or a kernel that only old nodes have.
+#[test]
+fn partners_that_went_bad_since_reject_no_good_node() {
+    let project = Project::new();
+    project.write(
+        "inventory/eight.toml",
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-008]\"\n\n[reach]\nvia = \"slurm\"\n",
+    );
+    let asked = |out: &str, nodes: &str, more: &[&str]| {
+        let args = ["accept", "--inventory", "eight", "--out", out, "--soak", "0", "--nodes", nodes];
+        project.harness(&[&args[..], more].concat())
+    };
+    let slow = |nodes: &[&str]| -> Vec<String> {
+        nodes.iter().flat_map(|node| ["--sim-fault".to_owned(), format!("{node}:node-slow=0.5")]).collect()
+    };
+    let (three, two) = (slow(&["p5-001", "p5-002", "p5-003"]), slow(&["p5-001", "p5-003"]));
+    let text = |faults: &[String]| faults.iter().map(String::clone).collect::<Vec<_>>();
+    for (out, nodes, faults) in [("a", "p5-[004-008]", text(&three)), ("b", "p5-004", text(&two))] {
+        let mut more = vec!["--partners", "p5-[001-003]"];
+        more.extend(faults.iter().map(String::as_str));
+        let ran = asked(out, nodes, &more);
+        assert_eq!(ran.code, Some(3), "{}", ran.all());
+        assert!(last(&ran).contains("rejected 0"), "{}", ran.all());
+    }
+    // A run that blames them counts, though an earlier one passed.
+    let run = ["--suite", "nccl-p5", "-q", "--inventory", "eight"];
+    assert_eq!(project.harness(&run).code, Some(0));
+    let red = project.harness(&[&run[..], &three.iter().map(String::as_str).collect::<Vec<_>>()].concat());
+    assert_eq!(red.code, Some(1), "{}", red.all());
+    let dry = asked("c", "p5-[006-008]", &["--dry-run"]);
+    assert!(dry.stdout.contains("compared with p5-[004-005], which passed run "), "{}", dry.all());
+    assert!(dry.stdout.contains("; not with p5-[001-003], which a run blames"), "{}", dry.all());
+    let none = asked("d", "p5-[004-008]", &["--dry-run"]);
+    assert!(none.code == Some(2) && none.stderr.contains("`--partners RANGE`"), "{}", none.all());
+}
+
 #[test]
 fn what_cannot_be_asked_is_refused_before_anything_is_launched() {
     let project = Project::new();

@@ -2,7 +2,7 @@
 //! and what is cut, changed or made by somebody else is refused.
 
 use crate::little::{PAIR, assert_same, ended, id, killed, project, results};
-use crate::project::{Project, Ran};
+use crate::project::{HARNESS, Project, Ran, ran};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,6 +45,24 @@ fn a_bundle_opens_elsewhere_and_replays_to_the_same_bytes() {
         assert_same(&results(&other.latest()), &expected);
         assert_eq!(other.path().join("runs").join(&run).join("plan.json").is_file(), direct);
     }
+}
+
+/// 40 MB of them in 40 kB: as values they took 16 times as much, and no such field is read.
+#[test]
+fn a_plan_of_small_numbers_takes_little_more_memory_than_its_bytes() {
+    let project = Project::new();
+    let id = "20260101T000000Z-x-0001";
+    let plan = format!("{{\"format\": 1, \"x\": [{}0]}}", "0,".repeat(20 << 20));
+    project.write(&format!("{id}/plan.json"), &plan);
+    tar(project.path(), &["czf", "bomb.tar.gz", id]);
+    let limited = "ulimit -d 250000; exec \"$@\"";
+    let mut command = Command::new("bash");
+    command.args(["-c", limited, "bash", HARNESS, "--run", "bomb.tar.gz", "--from", "report"]);
+    let ran = ran(command.current_dir(project.path()).output().expect("starts"));
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert!(ran.stderr.contains("plan.json: missing field"), "{}", ran.all());
+    let left = fs::read_dir(project.path().join("runs")).expect("read").count();
+    assert_eq!(left, 0, "{}", ran.all());
 }
 
 #[test]

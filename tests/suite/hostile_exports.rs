@@ -205,7 +205,7 @@ fn a_table_that_needs_more_memory_than_there_is_ends_the_verbs_with_one_error_an
         let errors: Vec<&str> = ran.stderr.lines().filter(|line| !line.starts_with("Processing ")).collect();
         assert_eq!(errors.len(), 1, "{}", ran.all());
         assert!(
-            errors[0].starts_with("error: not enough memory: the tables need more than 244 MiB"),
+            errors[0].starts_with("error: not enough memory: what is read needs more than 244 MiB"),
             "{}",
             ran.all()
         );

@@ -83,6 +83,34 @@ fn a_run_that_names_the_part_by_itself_is_evidence_enough_and_nothing_is_launche
     assert_eq!(project.runs(), 1);
 }
 
+/// Neither in the summary of a run, nor in the verdict of a case.
+#[test]
+fn culprits_that_were_written_into_a_stored_run_blame_no_node() {
+    let project = Project::new();
+    let fault = ["--sim-fault", "p5-002:nic-dead@rdmap113s0"];
+    let red = project.harness(&[&["--suite", "nccl-p5", "-q", "all-all_gather"], &fault[..]].concat());
+    assert_eq!(red.code, Some(1), "{}", red.all());
+    let change = |file: &str| {
+        let path = project.latest().join(file);
+        let before = fs::read_to_string(&path).expect("there");
+        let mut value: serde_json::Value = serde_json::from_str(&before).expect("JSON");
+        assert_eq!(value["culprits"][0]["node"], "p5-002", "{before}");
+        value["culprits"][0]["node"] = "p5-004".into();
+        fs::write(&path, value.to_string()).expect("written");
+        (path, before)
+    };
+    let (path, before) = change("summary.json");
+    let ran = project.harness(&[&["isolate", "--suite", "nccl-p5"], &fault[..]].concat());
+    assert!(ran.code == Some(2) && ran.stderr.contains("names other parts than its cases"), "{}", ran.all());
+    let suspects = project.harness(&["history", "--suspects", "--kind", "simulated"]);
+    assert!(!suspects.stdout.contains("p5-004"), "{}", suspects.all());
+    fs::write(path, before).expect("put back");
+    change("cases/all-all_gather/verdict.json");
+    let ran = project.harness(&["-q", "--run", "latest", "--from", "report"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("does not follow"), "{}", ran.all());
+    assert_eq!(project.runs(), 1);
+}
+
 #[test]
 fn a_dry_run_reports_what_it_would_cost_and_a_budget_is_kept() {
     let project = Project::new();

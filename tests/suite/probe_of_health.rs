@@ -202,6 +202,9 @@ fn errors_that_the_host_corrected_are_none_and_those_that_it_did_not_are_listed(
         "{1}[Hardware Error]: event severity: corrected",
         "pcieport 0000:40:01.1: AER: Corrected error message received from 0000:41:00.0",
         "blk_update_request: I/O error, dev sr0, sector 0",
+        "nvme nvme3: 16/0/0 default/read/poll queues",
+        "XFS (nvme2n1): Ending clean mount",
+        "EXT4-fs (nvme2n1): mounted filesystem with ordered data mode. Quota mode: none.",
     ];
     let broken = [
         "[Hardware Error]: Uncorrected, software restartable error.",
@@ -209,6 +212,16 @@ fn errors_that_the_host_corrected_are_none_and_those_that_it_did_not_are_listed(
         "{2}[Hardware Error]: event severity: recoverable",
         "pcieport 0000:40:01.1: AER: Uncorrected (Fatal) error message received from 0000:41:00.0",
         "nvme nvme3: controller is down; will reset: CSTS=0xffffffff",
+        "nvme nvme3: I/O 123 QID 4 timeout, reset controller",
+        "nvme nvme3: Removing after probe failure status: -19",
+        "Buffer I/O error on dev nvme2n1, logical block 0, async page read",
+        "md/raid:md0: Disk failure on nvme2n1, disabling device.",
+        "XFS (nvme2n1): Metadata corruption detected at xfs_agf_read_verify+0x6c/0xd0 [xfs], xfs_agf block 0x1",
+        "XFS (nvme2n1): Metadata CRC error detected at xfs_agi_read_verify+0x5e/0x110 [xfs], xfs_agi block 0x2",
+        "XFS (nvme2n1): log I/O error -5",
+        "XFS (nvme2n1): Filesystem has been shut down due to log error (0x2).",
+        "EXT4-fs (nvme2n1): Remounting filesystem read-only",
+        "mce: Uncorrected hardware memory error in user-access at 3f2a40",
     ];
     let log = [&corrected[..], &broken[..]].concat().join("\n");
     assert_eq!(facts_with(HEALTHY, "cat 'health.txt'", &log)["kernel_errors"], serde_json::json!(broken));
@@ -223,4 +236,50 @@ fn a_driver_that_does_not_answer_in_time_is_unknown_and_no_error_of_a_gpu() {
         facts_with(HEALTHY, "{ echo 'Unable to determine the device handle: GPU is lost'; exit 15; }", "");
     let errors = serde_json::json!(["nvidia-smi -q: Unable to determine the device handle: GPU is lost"]);
     assert_eq!(facts["gpu_errors"], errors);
+}
+
+/// What functions of the probe's part about the host print, in a folder with these files and programs.
+fn of_host(files: &[(&str, &str)], call: &str) -> Vec<String> {
+    let project = Project::new();
+    let folder = project.path().to_owned();
+    for (name, text) in files {
+        project.write(name, text);
+        std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).expect("set");
+    }
+    let host = concat!(env!("CARGO_MANIFEST_DIR"), "/cluster/src/probe/host.sh");
+    let shell = format!(
+        "set -u; PATH=$PWD/bin:$PATH; item() {{ echo \"$1: $2\"; }}; none() {{ echo \"no $1: $2\"; }}; list() {{ :; }}\n\
+         has() {{ command -v \"$1\" > /dev/null; }}; bounded() {{ \"$@\"; }}\n\
+         some() {{ local key=$1 row; shift 2; for row; do item \"$key\" \"$row\"; done; }}\n. '{host}'\n{call}"
+    );
+    let output = std::process::Command::new("bash").args(["-c", &shell]).current_dir(&folder).output();
+    ran(output.expect("starts")).stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn what_is_mounted_when_somebody_looks_or_by_a_user_is_no_file_system_of_the_node() {
+    let mounts = "/dev/none1 / ext4 rw 0 0\n10.0.0.5:/fsx /home nfs4 rw 0 0\n10.0.0.5:/fsx/alice /home/alice nfs4 rw 0 0\n\
+                  10.0.0.5:/fsx/data /data nfs4 rw 0 0\n10.0.0.6:/ /scratch nfs4 rw 0 0\n10.0.0.6:/x /scratch/x nfs4 rw 0 0\n\
+                  10.0.0.7:/fsx/opt /opt/site nfs rw 0 0\n10.0.0.9@tcp:/a /lustre lustre rw 0 0\n\
+                  squashfuse /tmp/enroot/pyxis_1234 fuse.squashfuse ro 0 0\n\
+                  alice@bastion:/ /home/alice/mnt fuse.sshfs rw 0 0\nbucket /models fuse.mountpoint-s3 ro 0 0\n";
+    let fstab = "# a comment\n10.0.0.5:/fsx/data /data nfs4 defaults 0 0\nbucket /models mount-s3 ro 0 0\n";
+    let read = of_host(&[("mounts", mounts), ("fstab", fstab)], "file_systems mounts fstab");
+    let is_mount = |row: &&String| row.starts_with("mounts: ");
+    let seen: Vec<&String> = read.iter().filter(is_mount).collect();
+    let wanted = ["/ ext4", "/home nfs4", "/data nfs4", "/scratch nfs4", "/opt/site nfs", "/lustre lustre"];
+    let wanted = wanted.iter().chain(&["/models fuse.mountpoint-s3"]).map(|row| format!("mounts: {row}"));
+    assert_eq!(seen, wanted.collect::<Vec<_>>().iter().collect::<Vec<_>>(), "{read:?}");
+}
+
+#[test]
+fn a_service_that_a_timer_starts_may_fail_by_chance_and_no_other() {
+    let systemctl = "#!/bin/bash\ncase \"$*\" in\n\
+        list-units*) printf '%s.service loaded failed failed x\\n' fwupd-refresh nvidia-fabricmanager odd ;;\n\
+        show*) printf 'Id=fwupd-refresh.service\\nTriggeredBy=fwupd-refresh.timer\\n\\nId=nvidia-fabricmanager.service\\nTriggeredBy=\\n' ;;\n\
+        esac\n";
+    let failed = of_host(&[("bin/systemctl", systemctl)], "failed_services");
+    let wanted =
+        ["nvidia-fabricmanager.service", "odd.service"].map(|unit| format!("services_failed: {unit}"));
+    assert_eq!(failed, wanted);
 }

@@ -28,7 +28,7 @@ pub use common_failure::CommonFailure;
 pub use control_run::{AGAIN, ControlRun};
 pub use culprit::Culprit;
 pub use ended::{DISK_FULL, DISK_QUOTA, Ended, LEFT_OUT, TOOL_MISSING};
-pub use format::Format;
+pub use format::{Format, is_newer};
 pub use isolation::{Isolated, IsolationCost, PlannedIsolation};
 pub use jobs::{
     Blamed, CaseEnd, CaseJobs, Change, ChangedFile, Collected, CollectedFile, JobRecord, KeptReports,

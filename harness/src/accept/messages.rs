@@ -223,9 +223,20 @@ pub(crate) fn partner_is_new(node: &str) -> String {
     format!("--partners: a node cannot be new and known to be good: `{node}`")
 }
 
+pub(crate) fn vouched(good: &[String], run: &str, blamed: &[String]) -> String {
+    let vouched = format!("{}, which passed run {run}", nodeset::fold(good));
+    match blamed.is_empty() {
+        true => vouched,
+        false => format!(
+            "{vouched}; not with {}, which a run blames and none has cleared (`harness history --suspects`)",
+            nodeset::fold(blamed)
+        ),
+    }
+}
+
 pub(crate) fn no_partners(inventory: &str, others: &[String]) -> String {
     format!(
-        "no passing run on another node of `{inventory}`: name known-good nodes with `--partners RANGE`, or compare the new \
+        "no passing run between nodes of `{inventory}` that vouches for another node, suspects aside: name known-good nodes with `--partners RANGE`, or compare the new \
          nodes with each other with `--partners none`: {}",
         nodeset::fold(others)
     )

@@ -3,7 +3,11 @@
 use super::messages;
 use base::nodeset;
 use config::inventory::Inventory;
-use store::{self, Home, Stored};
+use model::artefact::Status;
+use std::collections::BTreeSet;
+use store::{self, Home, Stored, vetting};
+use verdict::history::past::{self, RunKind};
+use verdict::history::suspects;
 
 const NONE: &str = "none";
 
@@ -30,30 +34,76 @@ pub(crate) fn choose(
             }
         }
         None if others.is_empty() => Ok(among()),
-        None => vouched_for(home, inventory, &others)
-            .ok_or_else(|| messages::no_partners(&inventory.name, &others)),
+        None => {
+            let suspects = suspects(home, inventory)?;
+            vouched_for(home, inventory, &others, &suspects)
+                .ok_or_else(|| messages::no_partners(&inventory.name, &others))
+        }
     }
 }
 
-/// By the newest run on this cluster in which every assertion passed.
-fn vouched_for(home: &Home, inventory: &Inventory, others: &[String]) -> Option<(Vec<String>, String)> {
+/// Nodes of this cluster that a run blames and none has cleared.
+fn suspects(home: &Home, inventory: &Inventory) -> Result<BTreeSet<String>, String> {
+    let folder = home.path().join("runs");
+    if !folder.is_dir() {
+        return Ok(BTreeSet::new());
+    }
+    let kind = if inventory.is_simulated() { RunKind::Simulated } else { RunKind::Real };
+    let past = past::read(&folder)?.only(kind);
+    let open = suspects::suspects(&past).into_iter().filter(|suspect| suspect.is_open());
+    let own = open.filter(|suspect| suspect.component.inventory == inventory.name);
+    Ok(own.map(|suspect| suspect.component.node).collect())
+}
+
+/// Metrics of what an acceptance measures between nodes.
+const BETWEEN_NODES: [&str; 2] = ["nccl.", "nic."];
+
+/// Nodes that passed together with others in what an acceptance measures between nodes.
+fn did_well(stored: &Stored) -> BTreeSet<String> {
+    let mut nodes = BTreeSet::new();
+    for case in &stored.plan.cases {
+        let Ok(Some(verdict)) = stored.verdict(&case.name) else { continue };
+        let passed = case.assertions.iter().zip(&verdict.verdicts).filter(|(assertion, verdict)| {
+            let is_between = BETWEEN_NODES.iter().any(|begin| assertion.metric.starts_with(begin));
+            is_between && verdict.status == Status::Pass
+        });
+        let passed: BTreeSet<&String> = passed.flat_map(|(assertion, _)| &assertion.jobs).collect();
+        let jobs = case.jobs.iter().filter(|job| job.nodes.len() > 1 && passed.contains(&job.name));
+        nodes.extend(jobs.flat_map(|job| job.nodes.iter().cloned()));
+    }
+    nodes
+}
+
+/// By the newest run on this cluster in which every assertion passed, and which measured what joins nodes. A run on
+/// simulated nodes says nothing of real ones.
+fn vouched_for(
+    home: &Home,
+    inventory: &Inventory,
+    others: &[String],
+    suspects: &BTreeSet<String>,
+) -> Option<(Vec<String>, String)> {
     home.runs().iter().rev().find_map(|folder| {
-        if store::is_foreign(folder) {
+        if store::is_foreign(folder) || vetting::refused(folder).is_some() {
             return None;
         }
         let stored = Stored::open(folder).ok()?;
         let summary: model::artefact::Summary = store::read_json(&folder.join("summary.json")).ok()?;
         let has_passed = summary.exit_code == model::exit_code::PASSED && summary.counts.pass > 0;
-        if summary.inventory != inventory.name || !has_passed || stored.plan.replayed_from.is_some() {
+        let is_of_cluster = summary.inventory == inventory.name
+            && stored.plan.simulated == inventory.is_simulated()
+            && summary.simulated == inventory.is_simulated()
+            && RunKind::from_plan(&stored.plan) != RunKind::Canary;
+        if !is_of_cluster || !has_passed || stored.plan.replayed_from.is_some() {
             return None;
         }
-        let took_part = |node: &&String| {
-            let mut jobs = stored.plan.cases.iter().flat_map(|case| &case.jobs);
-            jobs.any(|job| job.nodes.contains(node))
-        };
-        let good: Vec<String> = others.iter().filter(took_part).cloned().collect();
+        let passed = did_well(&stored);
+        let (blamed, good): (Vec<String>, Vec<String>) = others
+            .iter()
+            .filter(|node| passed.contains(*node))
+            .cloned()
+            .partition(|node| suspects.contains(node));
         (!good.is_empty()).then(|| {
-            let vouched = format!("{}, which passed run {}", nodeset::fold(&good), summary.run_id);
+            let vouched = messages::vouched(&good, &summary.run_id, &blamed);
             (good, vouched)
         })
     })

@@ -52,7 +52,16 @@ impl AcceptanceSession {
             let (jobs, flows) = pairing::among(nodes);
             return if is_flows { flows } else { jobs };
         }
-        let mut pairs = pairing::pairs(nodes, &good, &self.had);
+        // Who did well in this stage already is a better partner than who did well some time ago.
+        let witnesses = self.schedule.witnesses();
+        let choose = |had: &pairing::Had| {
+            let mut pairs = pairing::pairs(nodes, &witnesses, had);
+            let is_left = |node: &&String| !pairs.iter().any(|(paired, _)| paired == *node);
+            let left: Vec<String> = nodes.iter().filter(is_left).cloned().collect();
+            pairs.extend(pairing::pairs(&left, &good, had));
+            pairs
+        };
+        let mut pairs = choose(&self.had);
         if !is_flows {
             return pairing::jobs_of_pairs(&pairs);
         }
@@ -61,7 +70,7 @@ impl AcceptanceSession {
         for (node, partner) in &pairs {
             had.entry(node.clone()).or_default().insert(partner.clone());
         }
-        pairs.extend(pairing::pairs(nodes, &good, &had));
+        pairs.extend(choose(&had));
         pairing::flows_of_pairs(&pairs)
     }
 

@@ -11,8 +11,7 @@ use cluster::probe;
 use config::suite::{Placement, Suite};
 use model::artefact::acceptance::StageRecord;
 use model::artefact::{Probe, Status};
-use std::collections::BTreeMap;
-use verdict::accept::node_status::{NodeStatus, node_statuses};
+use verdict::accept::node_status::{NodeStatus, did_well_together, node_statuses};
 use verdict::accept::schedule::{Open, RunResult, line};
 use verdict::accept::stages::Stage;
 use verdict::isolate::evidence;
@@ -179,7 +178,7 @@ impl AcceptanceSession {
         let of_sets = members(&sets);
         let about = format!("retry with other nodes: {}", nodeset::fold(&nodes));
         let result = match sets.values().all(Vec::is_empty) {
-            true => RunResult { run: String::new(), node_statuses: BTreeMap::new(), lines: Vec::new() },
+            true => RunResult::default(),
             false => self.run(stage, &about, &placed, &of_sets, sets)?,
         };
         self.schedule.second(stage, again, &result);
@@ -220,6 +219,7 @@ impl AcceptanceSession {
             run: made.summary.run_id.clone(),
             node_statuses,
             lines: evidence::from_culprits(&made.summary.culprits, &[]).lines,
+            together: did_well_together(&made.stored.plan, &made.verdicts),
         };
         for set in sets.values().flatten().map(|job| &job.nodes) {
             for node in set {

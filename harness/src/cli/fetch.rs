@@ -3,6 +3,7 @@
 use super::home;
 use super::publish::{RequestArgs, ended};
 use crate::error::Error;
+use crate::memory;
 use crate::publish;
 use clap::Args;
 use std::io;
@@ -25,6 +26,7 @@ pub(super) struct FetchArgs {
 }
 
 pub(super) fn run(args: &FetchArgs) -> Result<i32, Error> {
+    memory::limit();
     let home = home()?;
     let patience = args.requests.patience();
     Ok(ended(publish::fetch(&home, &args.url, args.target.as_deref(), patience, &mut io::stdout())))

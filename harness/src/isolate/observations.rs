@@ -6,7 +6,7 @@ use model::artefact::{Status, Summary, Verdict};
 use recipes::recipe;
 use std::collections::BTreeMap;
 use store::{self, Stored};
-use verdict::history::blameless;
+use verdict::history::{agreement, blameless};
 use verdict::isolate::observations::{Loss, RunObservations, Timeouts};
 
 pub(crate) fn read(stored: &Stored, summary: &Summary) -> Result<RunObservations, String> {
@@ -19,7 +19,13 @@ pub(crate) fn read(stored: &Stored, summary: &Summary) -> Result<RunObservations
         gpus: plan.instance.gpus as usize,
         ..RunObservations::default()
     };
-    let cases: Vec<_> = plan.cases.iter().filter_map(|case| stored.verdict(&case.name).ok()?).collect();
+    let mut cases = Vec::new();
+    for case in &plan.cases {
+        cases.extend(stored.verdict(&case.name).map_err(to_text)?);
+    }
+    if agreement::disagrees(stored, summary, &cases).map_err(to_text)? {
+        return Err(format!("{}: {}", stored.folder().display(), agreement::DISAGREES));
+    }
     blameless::clear(stored, &cases, &mut seen.culprits);
     let mut timeouts: BTreeMap<(String, String), u64> = BTreeMap::new();
     for case in &plan.cases {

@@ -1,6 +1,7 @@
 //! Opens a stored run by its name: its folder, or a bundle that is opened first.
 
 use crate::bundle;
+use crate::memory;
 use crate::publish::{RunFiles, is_remote, open_run};
 use std::path::Path;
 use store::vetting;
@@ -66,6 +67,8 @@ pub(crate) fn open_results(home: &Home, word: &str) -> Result<Stored, String> {
 }
 
 fn open_files(home: &Home, word: &str, files: RunFiles) -> Result<Stored, String> {
+    // A bundle of another's making unpacks to many times its size.
+    memory::limit();
     if is_remote(Path::new(word)) {
         return open_run(word, files).map_err(|failure| failure.to_string());
     }

@@ -1,10 +1,12 @@
 //! Where a file goes that a person named for output: a regular file is replaced whole, and what is a device, a pipe or an
 //! open file of this process gets the bytes and stays what it is.
 
+use crate::trust::{STICKY, WRITABLE_BY_OTHERS};
 use nix::libc;
-use std::fs::{self, File};
+use nix::unistd::geteuid;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// As many links as Linux follows.
@@ -27,11 +29,15 @@ impl Destination {
             if let Some(open) = open_file(&path) {
                 return Ok(open);
             }
-            let kind = match fs::symlink_metadata(&path) {
-                Ok(facts) => facts.file_type(),
+            let facts = match fs::symlink_metadata(&path) {
+                Ok(facts) => facts,
                 // Whoever writes there reports what is wrong.
                 Err(_) => return Ok(Destination::File(path)),
             };
+            let kind = facts.file_type();
+            if kind.is_symlink() || kind.is_fifo() || kind.is_socket() {
+                refuse_planted(&path, &facts)?;
+            }
             if kind.is_symlink() {
                 let target = fs::read_link(&path)?;
                 path = path.parent().unwrap_or(Path::new("")).join(target);
@@ -57,6 +63,22 @@ impl Destination {
         copied?;
         io::stdout().flush()
     }
+}
+
+/// As the kernel follows links: in a sticky folder that others can write, only those of this user or of the folder's
+/// owner. Any user can put one there, to have the file behind it replaced.
+fn refuse_planted(path: &Path, facts: &Metadata) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let of_folder = fs::metadata(folder)?;
+    let is_shared = of_folder.mode() & STICKY != 0 && of_folder.mode() & WRITABLE_BY_OTHERS != 0;
+    if !is_shared || [geteuid().as_raw(), of_folder.uid()].contains(&facts.uid()) {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "a link or pipe of user {} in `{}`, where other users can make files, is not followed; name another file",
+        facts.uid(),
+        folder.display()
+    )))
 }
 
 /// A file that this process or another has open, by its number in `/proc`: `/dev/stdout` leads there.
@@ -97,7 +119,7 @@ mod tests {
     use nix::sys::stat::Mode;
     use nix::unistd::mkfifo;
     use std::io::Read;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 
     #[test]
     fn links_are_followed_and_the_file_behind_them_is_replaced() {
@@ -115,6 +137,38 @@ mod tests {
         assert!(
             write_output(&at("turn"), b"x").expect_err("a circle").to_string().contains("symbolic links")
         );
+    }
+
+    #[test]
+    fn links_and_pipes_of_other_users_in_a_sticky_folder_are_not_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("shared")).expect("made");
+        fs::write(at("key"), "key").expect("written");
+        symlink("../key", at("shared/report.json")).expect("linked");
+        mkfifo(&at("shared/pipe"), Mode::from_bits_truncate(0o600)).expect("made");
+        // Only root can give a link away.
+        if lchown(at("shared/report.json"), Some(54_321), None).is_err() {
+            return;
+        }
+        lchown(at("shared/pipe"), Some(54_321), None).expect("given away");
+        let set = |mode: u32| {
+            fs::set_permissions(at("shared"), fs::Permissions::from_mode(mode)).expect("set");
+        };
+        set(0o1777);
+        for name in ["shared/report.json", "shared/pipe"] {
+            let why = write_output(&at(name), b"x").expect_err("planted").to_string();
+            assert!(why.contains("a link or pipe of user 54321") && why.contains("shared"), "{why}");
+        }
+        crate::remove_earlier(&at("shared/report.json"), "key").expect("left alone");
+        assert_eq!(fs::read_to_string(at("key")).expect("there"), "key");
+        // The folder's owner may, and so may whoever alone can write it.
+        lchown(at("shared"), Some(54_321), None).expect("given away");
+        write_output(&at("shared/report.json"), b"of the owner").expect("written");
+        lchown(at("shared"), Some(0), None).expect("given back");
+        set(0o755);
+        write_output(&at("shared/report.json"), b"x").expect("written");
+        assert_eq!(fs::read_to_string(at("key")).expect("there"), "x");
     }
 
     #[test]

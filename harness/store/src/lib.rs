@@ -11,6 +11,7 @@ mod journal;
 mod lines;
 #[cfg(test)]
 mod message_tests;
+mod opening;
 mod origin;
 mod remove;
 mod service;
@@ -28,6 +29,7 @@ pub use carry::{every_file, files, left_out, no_files, unfinished};
 pub use checksums::{CHECKSUMS, checksums};
 pub use find::Named;
 pub use lines::Lines;
+pub use opening::Opening;
 pub use origin::{is_foreign, mark_foreign};
 pub use remove::{remove_leftovers, remove_run};
 pub use service::Service;
@@ -37,7 +39,7 @@ pub use stored::{Stored, has_safe_names, is_inside};
 use self::held::{Held, hold};
 use self::journal::Appender;
 use base::redact::{Redactor, Secrets};
-use model::artefact::Probe;
+use model::artefact::{Probe, is_newer};
 use rand::rngs::SysRng;
 use rand::{Rng, TryRng};
 use serde::Serialize;
@@ -338,14 +340,14 @@ const MOST_JSON: u64 = 8 << 30;
 
 fn parse_json<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, StoreError> {
     let bad = |why: String| StoreError::other(path, &why);
-    let mut value = strict_json::parse(bytes).map_err(|error| bad(error.to_string()))?;
-    let format = value.get("format").filter(|format| format.is_u64()).cloned();
-    match (value.as_object_mut(), format) {
-        // Read before the fields that a newer format may have changed.
-        (Some(fields), Some(format)) => drop(fields.shift_insert(0, "format".to_owned(), format)),
-        _ => return Err(bad("no `format`: not an artefact of this harness".to_owned())),
+    let format = strict_json::check(bytes).map_err(|error| bad(error.to_string()))?;
+    let format = format.ok_or_else(|| bad("no `format`: not an artefact of this harness".to_owned()))?;
+    // Read before the fields that a newer format may have changed.
+    let alone = serde_json::from_value::<T>(serde_json::json!({ "format": format }));
+    if let Some(newer) = alone.err().map(|error| error.to_string()).filter(|why| is_newer(why)) {
+        return Err(bad(newer));
     }
-    serde_json::from_value(value).map_err(|error| bad(error.to_string()))
+    serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))
 }
 
 /// The machine's clock, in seconds since 1970. Called once per run.

@@ -6,10 +6,10 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-const STICKY: u32 = 0o1000;
+pub(crate) const STICKY: u32 = 0o1000;
 const WRITABLE_BY_GROUP: u32 = 0o020;
 const WRITABLE_BY_ALL: u32 = 0o002;
-const WRITABLE_BY_OTHERS: u32 = WRITABLE_BY_GROUP | WRITABLE_BY_ALL;
+pub(crate) const WRITABLE_BY_OTHERS: u32 = WRITABLE_BY_GROUP | WRITABLE_BY_ALL;
 /// Whom a server of NFS takes root for, where it squashes root.
 const SQUASHED: [u32; 2] = [65534, 4_294_967_294];
 

@@ -3,7 +3,7 @@
 
 use super::body::Body;
 use super::names::is_placeholder;
-use super::shapes::{Found, blank_lines, quote};
+use super::shapes::{Found, blank_lines, is_no_word, quote};
 
 /// A flag of a command that is given a password, at its first hyphen.
 pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
@@ -66,7 +66,7 @@ pub(super) fn login(before: &[u8], rest: &[u8]) -> Option<Found> {
     let is_token = |text: &[u8]| {
         text.len() >= 16
             && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
-            && text.iter().any(u8::is_ascii_digit)
+            && is_no_word(text)
     };
     let found = |keep: usize, body: Body| {
         let keep = "login".len() + keep;

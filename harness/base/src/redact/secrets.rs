@@ -1,6 +1,7 @@
 //! Values that a suite or an inventory names and does not hold: `env:NAME` is the value of the variable `NAME` where the
 //! harness is started. They are looked up when a run starts, handed to its jobs, and written into no artefact.
 
+use super::shapes::begins_as_secret;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -78,12 +79,16 @@ impl Secrets {
     }
 }
 
+/// No word of such a length stands in a text by accident.
+const LONG: usize = 16;
+
 /// Whether a value of the environment can be looked for everywhere: not a path, a word or a number, which stand in many a
 /// text without being secret there.
 pub(super) fn is_unmistakable(value: &str) -> bool {
+    let is_no_word = value.len() >= LONG || value.chars().any(|c| c.is_ascii_digit());
     value.len() >= 8
         && !value.starts_with(['/', '~', '.', '$'])
         && !value.contains(char::is_whitespace)
-        && value.chars().any(|c| c.is_ascii_digit())
+        && (is_no_word || begins_as_secret(value))
         && value.chars().any(|c| c.is_ascii_alphabetic())
 }

@@ -20,7 +20,7 @@ pub(super) struct Found {
 }
 
 /// Beginnings of values that are secret by themselves, and how many characters follow at least.
-const VALUES: [(&str, usize); 30] = [
+const VALUES: [(&str, usize); 32] = [
     ("ghp_", 20),
     ("gho_", 20),
     ("ghu_", 20),
@@ -29,6 +29,8 @@ const VALUES: [(&str, usize); 30] = [
     ("github_pat_", 20),
     ("glpat-", 16),
     ("hf_", 20),
+    ("api_org_", 20),
+    ("wandb_v1_", 20),
     ("nvapi-", 20),
     ("sk-", 20),
     ("sk_live_", 16),
@@ -52,6 +54,27 @@ const VALUES: [(&str, usize); 30] = [
     ("gldt-", 16),
     ("AGE-SECRET-KEY-1", 30),
 ];
+/// Those of which values without a digit are letters of both cases.
+const MAY_HAVE_NO_DIGIT: [&str; 15] = [
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "wandb_v1_",
+    "nvapi-",
+    "dckr_pat_",
+    "glsa_",
+    "glrt-",
+    "gldt-",
+    "sk_live_",
+    "rk_live_",
+];
+/// Tokens of Hugging Face: exactly so many letters follow, none of which need be a digit.
+const LETTERS: [&str; 2] = ["hf_", "api_org_"];
+const LETTERS_OF_TOKEN: usize = 34;
 /// Ids of keys of AWS: exactly so many capitals and digits follow.
 const KEY_IDS: [&str; 2] = ["AKIA", "ASIA"];
 const KEY_ID: usize = 16;
@@ -118,7 +141,11 @@ fn value(rest: &[u8]) -> Option<Found> {
         let Some(more) = rest.strip_prefix(prefix.as_bytes()) else { continue };
         // Words of a language have no digits.
         let seen = count(more, in_value, 64);
-        if seen >= least && more[..seen].iter().any(u8::is_ascii_digit) {
+        let is_plain = || more[..seen].iter().all(u8::is_ascii_alphanumeric);
+        let is_one = more[..seen].iter().any(u8::is_ascii_digit)
+            || (MAY_HAVE_NO_DIGIT.contains(&prefix) && has_both_cases(&more[..seen]))
+            || (LETTERS.contains(&prefix) && seen == LETTERS_OF_TOKEN && is_plain());
+        if seen >= least && is_one {
             // Behind a dot there may be more of them.
             let class = if prefix.ends_with('.') { in_token } else { in_value };
             let (skip, body) = (prefix.len(), Some(Body::Of(class)));
@@ -149,6 +176,20 @@ fn value(rest: &[u8]) -> Option<Found> {
     None
 }
 
+fn has_both_cases(text: &[u8]) -> bool {
+    text.iter().any(u8::is_ascii_lowercase) && text.iter().any(u8::is_ascii_uppercase)
+}
+
+/// Whether a text that stands where a token is expected is no word.
+pub(super) fn is_no_word(text: &[u8]) -> bool {
+    text.iter().any(u8::is_ascii_digit) || (text.len() >= 20 && has_both_cases(text))
+}
+
+/// Whether a value begins as those do that are secret by themselves.
+pub(super) fn begins_as_secret(value: &str) -> bool {
+    VALUES.iter().any(|(prefix, _)| value.starts_with(prefix))
+}
+
 fn bearer(rest: &[u8]) -> Option<Found> {
     const WORD: usize = "bearer".len();
     if !rest.get(..WORD)?.eq_ignore_ascii_case(b"bearer") {
@@ -161,7 +202,7 @@ fn bearer(rest: &[u8]) -> Option<Found> {
     let keep = blanks + if blanks > closed { marks(blanks) } else { 0 };
     let token = &rest[keep..];
     let seen = count(token, in_token, 64);
-    let is_one = blanks > closed && seen >= 12 && token[..seen].iter().any(u8::is_ascii_digit);
+    let is_one = blanks > closed && seen >= 12 && is_no_word(&token[..seen]);
     let body = Some(Body::Of(in_token));
     is_one.then(|| Found { keep, skip: 0, body, what: "Bearer ...".to_owned() })
 }

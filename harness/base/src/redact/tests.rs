@@ -12,6 +12,11 @@ fn made(prefix: &str, length: usize) -> String {
     prefix.chars().chain("x1Y2".chars().cycle().take(length)).collect()
 }
 
+/// The same without a digit.
+fn letters(prefix: &str, length: usize) -> String {
+    prefix.chars().chain("xYqW".chars().cycle().take(length)).collect()
+}
+
 #[test]
 fn values_are_known_by_their_names_wherever_they_stand() {
     for (text, wanted) in [
@@ -68,6 +73,12 @@ fn values_are_known_by_their_forms() {
         made("sk-", 48),
         made("glpat-", 20),
         made("xoxb-", 24),
+        letters("hf_", 34),
+        letters("hf_", 34).to_lowercase(),
+        letters("api_org_", 34),
+        letters("wandb_v1_", 86),
+        letters("glpat-", 20),
+        letters("ghp_", 36),
         format!("{}.{}.{}", made("eyJ", 33), made("eyJ", 40), made("", 43)),
         format!("-----BEGIN RSA {0}-----\nMIIEow+/\nabc=\n-----END RSA {0}-----", "PRIVATE KEY"),
     ] {
@@ -79,8 +90,15 @@ fn values_are_known_by_their_forms() {
         let within = serde_json::to_string(&format!("a {secret}\nb")).expect("text");
         assert_eq!(redacted(&within), "\"a [redacted]\\nb\"", "{within}");
     }
-    let bearer = made("", 24);
-    assert_eq!(redacted(&format!("x: Bearer {bearer}\n")), "x: Bearer [redacted]\n");
+    for bearer in [made("", 24), letters("", 24)] {
+        assert_eq!(redacted(&format!("x: Bearer {bearer}\n")), "x: Bearer [redacted]\n");
+        assert_eq!(redacted(&format!("wandb login {bearer}\n")), "wandb login [redacted]\n");
+        assert_eq!(redacted(&format!("login(\"{bearer}\")\n")), "login(\"[redacted]\")\n");
+    }
+    let of_models = letters("hf_", 34);
+    for text in ["token is ", "token: ", "huggingface-cli login --add ", "Bearer "] {
+        assert_eq!(redacted(&format!("{text}{of_models} x")), format!("{text}[redacted] x"));
+    }
     assert_eq!(redacted("https://me:pa55@host/x"), "https://me:[redacted]@host/x");
     let cut = format!("-----BEGIN {}-----\nMIIE\n\"next\"", "PRIVATE KEY");
     assert_eq!(redacted(&cut), "[redacted]\"next\"");
@@ -105,6 +123,8 @@ fn what_only_resembles_a_secret_stays() {
         "sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
         "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----",
         "sk-learn-is-a-library-with-a-long-name",
+        "hf_AutoModelForCausalLM hf_some_long_name_of_a_variable_of_lower_letters",
+        "Bearer authentication is-off-for-this-server",
         "1073741824  268435456  float  sum  -1  5000.0  214.75  375.81  0",
     ] {
         assert_eq!(redacted(text), text);
@@ -205,13 +225,19 @@ fn unusable_secrets_are_all_reported_by_name_only() {
 
 #[test]
 fn variables_of_the_environment_are_known_by_value_unless_that_is_an_everyday_word() {
-    let variables =
-        [("A_TOKEN", "q9w8e7r6"), ("B_SECRET", "/home/me/1"), ("C_KEY", "production"), ("D", "a1b2c3d4e5")];
+    let variables = [
+        ("A_TOKEN", "q9w8e7r6"),
+        ("B_SECRET", "/home/me/1"),
+        ("C_KEY", "production"),
+        ("D", "a1b2c3d4e5"),
+        ("E_PASSWORD", "qwertasdfgzxcvbnm"),
+        ("F_TOKEN", "glpat-abcd"),
+    ];
     let own = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let redactor = Redactor::from_environment(own);
     assert_eq!(
-        redactor.text("q9w8e7r6 /home/me/1 production a1b2c3d4e5"),
-        "[redacted] /home/me/1 production a1b2c3d4e5"
+        redactor.text("q9w8e7r6 /home/me/1 production a1b2c3d4e5 qwertasdfgzxcvbnm glpat-abcd"),
+        "[redacted] /home/me/1 production a1b2c3d4e5 [redacted] [redacted]"
     );
 }
 

@@ -45,8 +45,10 @@ kernel_messages() {
   )
 }
 
-BROKEN='SXid \([^)]*\): [0-9]+, Fatal|I/O error, dev |nvme nvme[0-9]+: (controller is down|Device not ready)'
-BROKEN+='|EDAC MC[0-9]+: [0-9]+ UE |AER: .*(Uncorrect|Fatal)|EXT4-fs error|XFS .*(Corruption|metadata I/O error)'
+BROKEN='SXid \([^)]*\): [0-9]+, Fatal|EDAC MC[0-9]+: [0-9]+ UE |AER: .*(Uncorrect|Fatal)|mce: Uncorrected'
+BROKEN+='|I/O error, dev |Buffer I/O error on dev|md/raid.*: Disk failure on |EXT4-fs error|EXT4-fs \(.*\): Remounting filesystem read-only'
+BROKEN+='|nvme nvme[0-9]+: (controller is down|Device not ready|Removing after probe failure|I/O .*timeout, reset)'
+BROKEN+='|XFS \(.*\): ([Mm]etadata (corruption|CRC error|I/O error)|[Cc]orruption|log I/O error|Filesystem has been shut down|I/O error detected)'
 # The kernel writes `[Hardware Error]` before corrected errors, too, which healthy hosts have.
 BROKEN+='|\[Hardware Error\].*(Uncorrected|event severity: (fatal|recoverable)|_STATUS\[[^]]*\|UE\||[Pp]rocessor context corrupt)'
 # Of devices that hold no data.
@@ -230,11 +232,95 @@ interfaces() {
   if [[ -n $rates ]]; then fact nic_rates "${rates//|/ and }"; else none nic_rates 'no device reports its rate'; fi
 }
 
+# A service that a timer starts, such as a look for updates, fails by chance: the next start mends it.
+failed_services() {
+  local row text key unit=''
+  local -a units=()
+  local -A timed=()
+  if ! has systemctl || ! row=$(bounded systemctl list-units --failed --plain --no-legend --no-pager 2> /dev/null); then
+    none services_failed 'systemd does not answer'
+    return
+  fi
+  while read -r text _; do
+    if [[ -n $text ]]; then units+=("$text"); fi
+  done < <(printf '%s\n' "$row" | head -n 64)
+  row=
+  if ((${#units[@]} > 0)) && ! row=$(bounded systemctl show --no-pager -p Id -p TriggeredBy -- "${units[@]}" 2> /dev/null); then
+    none services_failed 'systemd does not report what starts the services that have failed'
+    return
+  fi
+  # Of each unit its name first, and an empty line behind it.
+  while IFS='=' read -r key text; do
+    case $key in
+      Id) unit=$text ;;
+      TriggeredBy) if [[ -n $unit && $text == *.timer* ]]; then timed[$unit]=1; fi ;;
+      '') unit= ;;
+    esac
+  done < <(printf '%s\n' "$row")
+  list services_failed
+  for unit in ${units[@]+"${units[@]}"}; do
+    if [[ -z ${timed[$unit]:-} ]]; then item services_failed "$unit"; fi
+  done
+}
+
+# usage: file_systems MOUNTS FSTAB; as /proc/self/mounts and /etc/fstab have them.
+file_systems() {
+  local used source target type rest row root measured=0
+  local -a automatic=() full=() mounts=()
+  local -A declared=() served=()
+  while read -r _ target rest; do
+    if [[ $target == /* ]]; then declared[$target]=1; fi
+  done 2> /dev/null < "$2"
+  while read -r source target type rest; do
+    if [[ $type == nfs || $type == nfs4 ]] && [[ $source == ?*:* ]]; then served[${source%/}]=1; fi
+  done 2> /dev/null < "$1"
+  while read -r source target type rest; do
+    # Of single pods and packages, other ones on each node.
+    case $target in /var/lib/kubelet/* | /run/* | /snap/* | /proc/*) continue ;; esac
+    # What is mounted when somebody looks, such as a home, is there on some nodes and not on others.
+    if [[ $type == autofs ]]; then automatic+=("$target"); fi
+    for root in ${automatic[@]+"${automatic[@]}"}; do
+      if [[ $target == "$root" || $target == "$root"/* ]]; then continue 2; fi
+    done
+    if [[ -z ${declared[$target]:-} ]]; then
+      case $type in
+        # So is a file system below another one of its server, which Linux mounts by itself.
+        nfs | nfs4)
+          root=${source%/}
+          while [[ $root == ?*/* ]]; do
+            root=${root%/*}
+            if [[ -n ${served[$root]:-} ]]; then continue 2; fi
+          done
+          ;;
+        # Users and their containers mount these.
+        fuse.*) continue ;;
+      esac
+    fi
+    case $type in
+      ext[234] | xfs | btrfs | lustre | nfs | nfs4 | gpfs | beegfs | wekafs | ceph | fuse.*) mounts+=("$target $type") ;;
+      *) continue ;;
+    esac
+    case $type in
+      ext[234] | xfs | btrfs)
+        used=$(bounded df -P "$target" 2> /dev/null | tail -n 1)
+        [[ $used =~ \ ([0-9]{1,3})%\  ]] || continue
+        measured=1
+        if ((BASH_REMATCH[1] > 90)); then full+=("$target ${BASH_REMATCH[1]} % used"); fi
+        ;;
+    esac
+    ((${#mounts[@]} < 64)) || break
+  done 2> /dev/null < "$1"
+  some mounts 'no file system of disks or of the network is mounted' ${mounts[@]+"${mounts[@]}"}
+  if ((measured == 0)); then
+    none disks_full 'df measures no local file system'
+  else
+    list disks_full
+    for row in ${full[@]+"${full[@]}"}; do item disks_full "$row"; done
+  fi
+}
+
 # What boots and keeps a node: image, services, clock, names, file systems.
 services() {
-  local row used target type rest measured=0 root
-  local -a automatic=()
-  local -a failed=() full=() mounts=()
   if [[ -r /run/cloud-init/instance-data.json ]] \
     && text=$(grep -o -m 1 -E '"ami[-_]id": "ami-[0-9a-f]{8,17}"' /run/cloud-init/instance-data.json) && [[ -n $text ]]; then
     text=${text%\"}
@@ -251,14 +337,7 @@ services() {
   else
     none cloud_init 'no cloud-init reports its status'
   fi
-  if has systemctl && row=$(bounded systemctl list-units --failed --plain --no-legend --no-pager 2> /dev/null); then
-    list services_failed
-    while read -r text rest; do
-      if [[ -n $text ]]; then item services_failed "$text"; fi
-    done < <(printf '%s\n' "$row" | head -n 64)
-  else
-    none services_failed 'systemd does not answer'
-  fi
+  failed_services
   text=
   if has timedatectl; then text=$(bounded timedatectl show -p NTPSynchronized --value 2> /dev/null); fi
   if [[ $text == yes || $text == no ]]; then
@@ -273,35 +352,7 @@ services() {
   else
     fact name_resolves no
   fi
-  while read -r _ target type rest; do
-    # Of single pods and packages, other ones on each node.
-    case $target in /var/lib/kubelet/* | /run/* | /snap/* | /proc/*) continue ;; esac
-    # What is mounted when somebody looks, such as a home, is there on some nodes and not on others.
-    if [[ $type == autofs ]]; then automatic+=("$target"); fi
-    for root in ${automatic[@]+"${automatic[@]}"}; do
-      if [[ $target == "$root" || $target == "$root"/* ]]; then continue 2; fi
-    done
-    case $type in
-      ext[234] | xfs | btrfs | lustre | nfs | nfs4 | gpfs | beegfs | wekafs | ceph | fuse.*) mounts+=("$target $type") ;;
-      *) continue ;;
-    esac
-    case $type in
-      ext[234] | xfs | btrfs)
-        used=$(bounded df -P "$target" 2> /dev/null | tail -n 1)
-        [[ $used =~ \ ([0-9]{1,3})%\  ]] || continue
-        measured=1
-        if ((BASH_REMATCH[1] > 90)); then full+=("$target ${BASH_REMATCH[1]} % used"); fi
-        ;;
-    esac
-    ((${#mounts[@]} < 64)) || break
-  done 2> /dev/null < /proc/self/mounts
-  some mounts 'no file system of disks or of the network is mounted' ${mounts[@]+"${mounts[@]}"}
-  if ((measured == 0)); then
-    none disks_full 'df measures no local file system'
-  else
-    list disks_full
-    for row in ${full[@]+"${full[@]}"}; do item disks_full "$row"; done
-  fi
+  file_systems /proc/self/mounts /etc/fstab
   text=$(ulimit -n)
   if [[ $text =~ ^[0-9]{1,15}$ ]]; then fact open_files "$text"; else none open_files "ulimit reports $text"; fi
 }

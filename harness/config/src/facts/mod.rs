@@ -211,10 +211,18 @@ pub const FACTS: [Fact; 86] = [
     shared_fact("nic_rates", FactType::Text, "rates of the ports of RDMA devices"),
     shared_fact("os_image", FactType::Text, "the image that the node was started from: `ami-...`"),
     node_fact("cloud_init", FactType::Text, "how the setup of the image ended: `done`"),
-    shared_fact("services_failed", FactType::Names, "services of systemd that have failed"),
+    shared_fact(
+        "services_failed",
+        FactType::Names,
+        "services of systemd that have failed, but for those that a timer starts",
+    ),
     node_fact("clock_synchronised", FactType::Text, "`yes` where the clock follows a time server"),
     node_fact("name_resolves", FactType::Text, "`yes` where the node's own name leads to an address"),
-    shared_fact("mounts", FactType::Names, "file systems of disks and of the network"),
+    shared_fact(
+        "mounts",
+        FactType::Names,
+        "file systems of disks and of the network; not what is mounted when somebody looks, or by a user",
+    ),
     node_fact("disks_full", FactType::Names, "local file systems of which more than 90 % are used"),
     shared_fact("open_files", FactType::Count, "how many files a process may open"),
 ];

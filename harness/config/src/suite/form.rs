@@ -210,7 +210,10 @@ pub(super) fn assertion() -> Form {
             Type::OneOf(|_| names(&AGAINST)),
             "`\"baseline\"`: what was measured before",
         ),
-        bound("within_peers", "`\"10 %\"`: at most so far from the median of the other nodes"),
+        bound(
+            "within_peers",
+            "`\"10 %\"`: at most so far from the median of the other nodes; open where one of them in 16 is far better",
+        ),
         bound("spread", "declared run-to-run noise, one standard deviation"),
         Key::usual(
             "severity",

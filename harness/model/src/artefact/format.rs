@@ -3,6 +3,13 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+const NEWER: &str = "written in format";
+
+/// Whether this is why an artefact is not read.
+pub fn is_newer(why: &str) -> bool {
+    why.starts_with(NEWER)
+}
+
 /// `format` of an artefact, which declares by `VERSION` what this harness writes. It reads that and all older ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Format<const VERSION: u32>;
@@ -22,7 +29,7 @@ impl<'de, const VERSION: u32> Deserialize<'de> for Format<VERSION> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Format<VERSION>, D::Error> {
         match u64::deserialize(deserializer)? {
             format if format > u64::from(VERSION) => Err(Error::custom(format!(
-                "written in format {format}, this harness reads up to {VERSION}; use a newer harness"
+                "{NEWER} {format}, this harness reads up to {VERSION}; use a newer harness"
             ))),
             _ => Ok(Format),
         }

@@ -72,6 +72,41 @@ impl NodeStatus {
     }
 }
 
+/// Nodes that ran together in a case and did well: of all that was judged of their jobs, all passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Together {
+    /// The case's name.
+    pub case: String,
+    /// All nodes of one job, two or more.
+    pub nodes: BTreeSet<String>,
+}
+
+/// Who did well together in a run, by what was judged of their jobs in both directions.
+pub fn did_well_together(plan: &Plan, verdicts: &[CaseVerdict]) -> Vec<Together> {
+    let mut all = Vec::new();
+    for case in &plan.cases {
+        let found = verdicts.iter().find(|verdict| verdict.suite == case.suite && verdict.case == case.name);
+        let judged = found.map(|found| found.verdicts.as_slice());
+        let judged = judged.filter(|judged| judged.len() == case.assertions.len()).unwrap_or_default();
+        let nodes_of = |name: &String| {
+            let job = case.jobs.iter().find(|job| job.name == *name)?;
+            Some(job.nodes.iter().cloned().collect::<BTreeSet<_>>()).filter(|nodes| nodes.len() > 1)
+        };
+        let mut well: BTreeMap<BTreeSet<String>, bool> = BTreeMap::new();
+        let judged = case.assertions.iter().zip(judged);
+        for (assertion, verdict) in judged.filter(|(_, verdict)| !is_reported_only(verdict)) {
+            if verdict.status != Status::Unjudged {
+                for nodes in assertion.jobs.iter().filter_map(nodes_of) {
+                    *well.entry(nodes).or_insert(true) &= verdict.status == Status::Pass;
+                }
+            }
+        }
+        let well = well.into_iter().filter(|(_, well)| *well);
+        all.extend(well.map(|(nodes, _)| Together { case: case.name.clone(), nodes }));
+    }
+    all
+}
+
 /// Of each of these nodes, by what a stored run came to.
 pub fn node_statuses(
     nodes: &[String],

@@ -1,6 +1,6 @@
 //! Who is accepted though something speaks against it, and who is rejected though nothing does: both must not happen.
 
-use super::node_status::{Bad, NodeStatus, node_statuses};
+use super::node_status::{Bad, NodeStatus, Together, did_well_together, node_statuses};
 use super::schedule::{RunResult, Schedule, line};
 use super::stages::{Stage, divide};
 use crate::isolate::evidence::EvidenceLine;
@@ -38,7 +38,16 @@ fn one(status: Status, with: &[&str]) -> NodeStatus {
 pub(super) fn result(node_statuses: &[(&str, NodeStatus)], lines: &[EvidenceLine]) -> RunResult {
     let node_statuses: BTreeMap<String, NodeStatus> =
         node_statuses.iter().map(|(node, node_status)| ((*node).to_owned(), node_status.clone())).collect();
-    RunResult { run: "run".into(), node_statuses, lines: lines.to_vec() }
+    RunResult { run: "run".into(), node_statuses, lines: lines.to_vec(), together: seen(&["g1", "g2"]) }
+}
+
+/// Each did well with another node than those of a test.
+pub(super) fn seen(nodes: &[&str]) -> Vec<Together> {
+    let with_another = |node: &&str| Together {
+        case: "c".into(),
+        nodes: [(*node).to_owned(), format!("other-than-{node}")].into(),
+    };
+    nodes.iter().map(with_another).collect()
 }
 
 pub(super) fn slow(node: &str) -> EvidenceLine {
@@ -149,6 +158,48 @@ fn only_two_measured_failures_of_a_pair_reject_a_node_that_nothing_names() {
     let open = explained.first(Stage::Pairs, &result(&[("n1", one(Status::Fail, &["g1"]))], &[]));
     explained.second(Stage::Pairs, open, &result(&[("n1", one(Status::Fail, &["g2"]))], &[slow("g2")]));
     assert_eq!((explained.rejected.len(), explained.undecided.len()), (0, 1));
+}
+
+/// Partners may have changed since they were good, by a driver or a cable: all of them, or two of three.
+#[test]
+fn partners_that_did_well_with_no_other_node_reject_none() {
+    let judged = |first: Vec<Together>, second: Vec<Together>| {
+        let mut schedule = schedule(1, 2);
+        let fails = |with: &str, together: Vec<Together>| RunResult {
+            together,
+            ..result(&[("n1", one(Status::Fail, &[with]))], &[])
+        };
+        let open = schedule.first(Stage::Pairs, &fails("g1", first));
+        schedule.second(Stage::Pairs, open, &fails("g2", second));
+        (schedule.rejected.len(), schedule.undecided.len())
+    };
+    assert_eq!(judged(Vec::new(), Vec::new()), (0, 1));
+    assert_eq!(judged(seen(&["g1"]), Vec::new()), (0, 1), "the second one is not known to be good");
+    assert_eq!(judged(seen(&["g2"]), Vec::new()), (1, 0));
+    assert_eq!(judged(Vec::new(), seen(&["g2"])), (1, 0));
+    // In that case, and not in another.
+    let elsewhere = seen(&["g2"]).into_iter().map(|one| Together { case: "d".into(), ..one }).collect();
+    assert_eq!(judged(elsewhere, Vec::new()), (0, 1));
+    // It did well itself with a third partner.
+    let with_g3 = Together { case: "c".into(), nodes: ["n1".to_owned(), "g3".to_owned()].into() };
+    assert_eq!(judged([seen(&["g2"]), vec![with_g3]].concat(), Vec::new()), (0, 1));
+}
+
+#[test]
+fn nodes_did_well_together_where_all_that_was_judged_of_their_jobs_passed() {
+    let together = |status: Status| {
+        let mut plan = fixture::plan();
+        plan.cases.truncate(1);
+        plan.cases[0].assertions.truncate(1);
+        let mut case = fixture::case("nics");
+        case.verdicts = vec![fixture::verdict("nics", "rate", "p5-001", "x", status)];
+        did_well_together(&plan, &[case])
+    };
+    let nodes = ["p5-001".to_owned(), "p5-002".to_owned()].into();
+    assert_eq!(together(Status::Pass), [Together { case: "nics".into(), nodes }]);
+    for status in [Status::Fail, Status::Inconclusive, Status::Error, Status::Unjudged, Status::Skipped] {
+        assert_eq!(together(status), [], "{status}");
+    }
 }
 
 #[test]

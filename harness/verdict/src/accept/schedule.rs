@@ -2,7 +2,7 @@
 //! next. A failure of several nodes together proves nothing against one of them: each unnamed one is retried with
 //! another partner, and that is recorded.
 
-use super::node_status::NodeStatus;
+use super::node_status::{Bad, NodeStatus, Together};
 use super::stages::Stage;
 use crate::isolate::code::Code;
 use crate::isolate::evidence::EvidenceLine;
@@ -27,9 +27,12 @@ pub struct Schedule {
     pub undecided: Vec<Undecided>,
     /// Partners that turned out not to be good.
     pub withdrawn: Vec<Withdrawn>,
+    /// Who did well together in the runs of this stage.
+    pub together: Vec<Together>,
 }
 
 /// What a run showed.
+#[derive(Default)]
 pub struct RunResult {
     /// The run's id; empty where no partner was left and nothing ran.
     pub run: String,
@@ -37,6 +40,8 @@ pub struct RunResult {
     pub node_statuses: BTreeMap<String, NodeStatus>,
     /// What its measurements name by themselves.
     pub lines: Vec<EvidenceLine>,
+    /// Who did well together in it.
+    pub together: Vec<Together>,
 }
 
 /// A node that did not pass and is not named.
@@ -118,6 +123,13 @@ impl Schedule {
         self.proven.retain(|one| one != node);
     }
 
+    /// Those that did well with another in this stage. Partners of earlier deliveries may have changed since.
+    pub fn witnesses(&self) -> Vec<String> {
+        let is_seen =
+            |partner: &&String| self.together.iter().any(|together| together.nodes.contains(*partner));
+        self.partners.iter().filter(is_seen).chain(&self.proven).cloned().collect()
+    }
+
     /// Whoever is bad by now, candidate or partner.
     pub fn is_bad(&self, node: &str) -> bool {
         self.rejected.iter().any(|one| one.node == node) || self.withdrawn.iter().any(|one| one.node == node)
@@ -125,6 +137,7 @@ impl Schedule {
 
     /// After a first run of a stage: who passed is proven, who is named leaves; the others are given back.
     pub fn first(&mut self, stage: Stage, result: &RunResult) -> Vec<Open> {
+        self.together.clone_from(&result.together);
         let in_it: Vec<String> =
             self.candidates.iter().filter(|node| result.node_statuses.contains_key(*node)).cloned().collect();
         let is_broken = |node: &&String| {
@@ -216,6 +229,7 @@ impl Schedule {
 
     /// After the second run of a stage, each with others than before.
     pub fn second(&mut self, stage: Stage, open: Vec<Open>, result: &RunResult) {
+        self.together.extend(result.together.iter().cloned());
         self.withdraw_named(stage, result);
         self.settle_named(stage, &open, result);
         self.withdraw_by_company(stage, &open, result);
@@ -267,8 +281,8 @@ impl Schedule {
     }
 
     /// What a node did in its second run, where that proves it bad: it failed with one that it had not met before and
-    /// that is good. Good is who passed with another in this stage; partners of earlier deliveries may have changed
-    /// since, so that it takes two of them.
+    /// that is good, and did well with no other in that case. Good is who did well with another in this stage: partners of
+    /// earlier deliveries may have changed since, all of them alike.
     fn failed_with_good(&self, stage: Stage, one: &Open, result: &RunResult) -> Option<Open> {
         if stage != Stage::Pairs || self.is_bad(&one.node) {
             return None;
@@ -278,15 +292,21 @@ impl Schedule {
         if !one.node_status.has_failed() || met.any(|other| self.is_bad(other)) {
             return None;
         }
-        let is_good = |other: &String| self.proven.contains(other) || self.partners.contains(other);
-        let met_good_before = !one.with.is_empty() && one.with.iter().all(is_good);
-        // A good one beside one that may be bad proves nothing.
-        let failed = then.node_status.bad.iter().filter(|bad| bad.status == Status::Fail && !bad.is_alike);
-        let mut witnesses = failed
-            .filter(|bad| bad.with.iter().all(is_good))
-            .flat_map(|bad| &bad.with)
-            .filter(|other| !one.with.contains(*other));
-        witnesses.any(|other| met_good_before || self.proven.contains(other)).then_some(then)
+        let did_well = |node: &String, case: &str| {
+            self.together.iter().any(|together| together.case == case && together.nodes.contains(node))
+        };
+        let is_good = |other: &String, case: &str| {
+            self.proven.contains(other) || (self.partners.contains(other) && did_well(other, case))
+        };
+        let proves = |bad: &Bad| {
+            bad.status == Status::Fail
+                && !bad.is_alike
+                && !did_well(&one.node, &bad.case)
+                // A good one beside one that may be bad proves nothing.
+                && bad.with.iter().all(|other| is_good(other, &bad.case))
+                && bad.with.iter().any(|other| !one.with.contains(other))
+        };
+        then.node_status.bad.iter().any(proves).then_some(then)
     }
 
     /// Who is named in a second run leaves, and so does who filled up a group and did not do well by itself there.

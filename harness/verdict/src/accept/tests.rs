@@ -2,6 +2,7 @@
 
 use super::node_status::{Bad, NodeStatus};
 use super::pairing::{Had, all, flows_of_pairs, groups, jobs_of_pairs, pairs};
+use super::refusal_tests::seen;
 use super::schedule::{Open, RunResult, Schedule, line};
 use super::stages::{Stage, divide};
 use crate::isolate::evidence::EvidenceLine;
@@ -100,6 +101,7 @@ fn result(node_statuses: &[(&str, NodeStatus)]) -> RunResult {
             .map(|(node, node_status)| ((*node).to_owned(), node_status.clone()))
             .collect(),
         lines: Vec::new(),
+        together: Vec::new(),
     }
 }
 
@@ -110,7 +112,8 @@ fn schedule(new: usize, good: usize) -> Schedule {
 /// Both rounds of the pairs of n1, which met g1 and then g2.
 pub(super) fn twice(first: NodeStatus, second: NodeStatus) -> (Schedule, Vec<Open>) {
     let mut schedule = schedule(1, 2);
-    let open = schedule.first(Stage::Pairs, &result(&[("n1", first)]));
+    let first = RunResult { together: seen(&["g1", "g2"]), ..result(&[("n1", first)]) };
+    let open = schedule.first(Stage::Pairs, &first);
     let again = schedule.retry(Stage::Pairs, open);
     schedule.second(Stage::Pairs, again.clone(), &result(&[("n1", second)]));
     (schedule, again)

@@ -2,6 +2,7 @@
 //! before. All of it is read from the runs' own folders; what
 //! lists need of each is kept beside them in an index, which can be removed at any time.
 
+pub mod agreement;
 pub mod before;
 pub mod blameless;
 pub mod change;

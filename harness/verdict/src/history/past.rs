@@ -1,6 +1,7 @@
 //! The runs of a folder, in the order in which they were made. Each set of jobs counts once, as it was judged last;
 //! unreadable and incomplete runs are listed by name.
 
+use super::agreement;
 use super::blameless;
 use super::hardware::{self, OfNodes};
 use super::index::RunIndex;
@@ -31,7 +32,7 @@ pub struct Run {
     pub cases: Vec<Arc<CaseVerdict>>,
     /// Why it is incomplete: it was stopped, or some of it cannot be read. Empty where it is complete.
     pub partial: Vec<String>,
-    /// Those of `summary.json`, else of its cases; without nodes that `blameless` clears.
+    /// Those of `summary.json`, else of its cases; without nodes that `blameless` clears. None where these disagree.
     pub culprits: Vec<Culprit>,
     /// What it exited with, and how many parts its summary blames; nothing where it has no summary that can be read.
     pub summarised: Option<Summarised>,
@@ -294,7 +295,18 @@ pub fn run(folder: &Path) -> Result<Run, String> {
         Ok(Some(summary)) if summary.culprits.is_empty() && says_passed(&summary) && red(&cases) > 0 => {
             culprits_of_cases(&cases)
         }
-        Ok(Some(summary)) => summary.culprits,
+        Ok(Some(summary)) => match agreement::disagrees(&stored, &summary, &cases) {
+            Ok(false) => summary.culprits,
+            Ok(true) => {
+                partial.push(agreement::DISAGREES.to_owned());
+                Vec::new()
+            }
+            Err(error) => {
+                unread += 1;
+                partial.push(within(error));
+                Vec::new()
+            }
+        },
         Ok(None) => culprits_of_cases(&cases),
         Err(error) => {
             unread += 1;

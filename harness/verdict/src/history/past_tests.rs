@@ -83,6 +83,27 @@ fn a_replayed_run_counts_once_as_it_was_judged_last() {
     assert!(!past(&[looped, again]).1.runs.is_empty());
 }
 
+/// Of two files that contradict each other neither is believed.
+#[test]
+fn a_summary_that_names_other_parts_than_its_cases_blames_no_part() {
+    let folder = Scratch::new().expect("a folder");
+    let red = Made::at(1, &[12.0]).ending(Status::Fail).naming(vec![culprit("p5-001", NIC)]);
+    red.write(folder.path());
+    let path = folder.path().join(&red.plan.run_id).join("summary.json");
+    let mut made = fixture::Made::from_cases(vec![red.case.clone()]);
+    for (node, part, blamed) in [("p5-001", NIC, 1), ("p5-004", NIC, 0), ("p5-001", "gpu3", 0)] {
+        made.summary.culprits = vec![culprit(node, part)];
+        store::write_whole(&path, &serde_json::to_vec(&made.summary).expect("JSON")).expect("written");
+        let past = read(folder.path()).expect("runs");
+        assert_eq!((suspects(&past).len(), past.runs[0].culprits.len()), (blamed, blamed), "{node} {part}");
+        let state = past.runs[0].state();
+        assert_eq!(state.contains("names other parts than its cases"), blamed == 0, "{state}");
+    }
+    made.summary.culprits.clear();
+    store::write_whole(&path, &serde_json::to_vec(&made.summary).expect("JSON")).expect("written");
+    assert_eq!(read(folder.path()).expect("runs").runs[0].partial.len(), 1, "red, and none is named");
+}
+
 #[test]
 fn bundles_from_elsewhere_and_folders_without_a_plan_are_passed_over_by_name() {
     let folder = Scratch::new().expect("a folder");

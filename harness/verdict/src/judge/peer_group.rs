@@ -50,6 +50,23 @@ impl PeerGroup {
         Some(Others { n, median: (low + high) / 2.0 })
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// How many are above a limit, and the least of them.
+    pub(super) fn above(&self, limit: f64) -> Option<(usize, f64)> {
+        let at = self.sorted.partition_point(|value| *value <= limit);
+        Some((self.len() - at, *self.sorted.get(at)?))
+    }
+
+    /// How many are below a limit, and the most of them.
+    pub(super) fn below(&self, limit: f64) -> Option<(usize, f64)> {
+        let n = self.sorted.partition_point(|value| *value < limit);
+        Some((n, *self.sorted.get(n.checked_sub(1)?)?))
+    }
+
     /// Where the numbers of this part stand among all, in ascending order; of equal ones the first stand for them.
     fn places(&self, whose: &Dims) -> Vec<usize> {
         let mut places: Vec<usize> = Vec::new();

@@ -16,6 +16,10 @@ use std::rc::Rc;
 
 /// With fewer parts, one that differs may as well be the good one.
 pub(super) const FEWEST_TO_NAME: usize = 4;
+/// Twice the tolerance, and so much at least: no healthy part is so much better than its peers by chance.
+const FAR: f64 = 0.2;
+/// Of so many numbers one that is far better shows that the others may be slow; of more it is the odd one itself.
+const MOST_FOR_ONE: usize = 16;
 /// Sizes up to so many times smaller or larger are bound by the same hardware.
 const NEAR: u64 = 8;
 
@@ -84,6 +88,14 @@ struct GroupKey {
     of_runs: bool,
 }
 
+/// Numbers of a group that are far beyond the median, on the better side.
+struct FarBetter {
+    n: usize,
+    of: usize,
+    /// The one of them that is nearest to the median.
+    nearest: f64,
+}
+
 /// What the other parts show of one number.
 struct Others {
     n: usize,
@@ -94,7 +106,8 @@ struct Others {
 
 impl Peers<'_> {
     fn judge(&self, number: &Number) -> Option<JudgedBound> {
-        let others = self.others(number.dims, !number.runs.is_empty())?;
+        let of_runs = !number.runs.is_empty();
+        let others = self.others(number.dims, of_runs)?;
         let (lower, upper) = self.limits(&others);
         let mut comparison = format!(
             "expected within {:.0} % of {}, median {}",
@@ -104,7 +117,7 @@ impl Peers<'_> {
         );
         let mut status = Status::Pass;
         if self.is_out(number.value, &others) {
-            let near = if number.runs.is_empty() { self.near(number.dims) } else { Vec::new() };
+            let near = self.near(number, &|value, _, others| self.is_out(value, others));
             if others.n + 1 < FEWEST_TO_NAME {
                 status = Status::Inconclusive;
                 comparison.push_str(&format!("; with {} it is open which one is off", numbers(others.n + 1)));
@@ -121,6 +134,28 @@ impl Peers<'_> {
                     near.len()
                 ));
             }
+        } else if let Some(better) = self.far_better(number.dims, of_runs, &others) {
+            let behind = self.near(number, &|value, dims, others| {
+                self.far_better(dims, false, others).is_some_and(|better| self.is_behind(value, &better))
+            });
+            let behind = behind.iter().filter(|is_behind| **is_behind).count() * 2 >= behind.len();
+            if self.is_behind(number.value, &better) && behind {
+                status = Status::Inconclusive;
+                comparison = format!(
+                    "{} of {} reach {} or better, median {}: it is open which of them are as usual",
+                    better.n,
+                    numbers(better.of),
+                    self.assertion.unit.show(better.nearest),
+                    self.assertion.unit.show(others.median)
+                );
+            } else if !self.is_behind(number.value, &better) {
+                comparison = format!(
+                    "{:.0} % better than the median of {}, {}",
+                    (number.value / others.median - 1.0).abs() * 100.0,
+                    peers(others.n),
+                    self.assertion.unit.show(others.median)
+                );
+            }
         }
         Some(JudgedBound {
             status,
@@ -130,14 +165,21 @@ impl Peers<'_> {
             upper,
             odd: Vec::new(),
             comparison,
-            next: (status == Status::Inconclusive)
-                .then(|| "run it on four nodes or more, so that the faulty one can be named".to_owned()),
+            next: (status == Status::Inconclusive).then(|| {
+                let next = match others.n + 1 < FEWEST_TO_NAME {
+                    true => "run it on four nodes or more, so that the faulty one can be named",
+                    false => {
+                        "run it with nodes that are known to be good, or state a bound such as `at_least`"
+                    }
+                };
+                next.to_owned()
+            }),
             by: JudgedBy::Peers { of: others.n as u32 + 1 },
         })
     }
 
     fn limits(&self, others: &Others) -> (Option<f64>, Option<f64>) {
-        let resolution = recipe::built_in(&self.assertion.metric).map_or(0.0, |metric| metric.resolution);
+        let resolution = self.resolution();
         let lower = Some(others.median * (1.0 - others.tolerance) - resolution);
         let upper = Some(others.median * (1.0 + others.tolerance) + resolution);
         match self.assertion.better {
@@ -152,8 +194,46 @@ impl Peers<'_> {
         lower.is_some_and(|lower| value < lower) || upper.is_some_and(|upper| value > upper)
     }
 
+    /// Where so many are far better that most of the group may be slow.
+    fn far_better(&self, dims: &Dims, of_runs: bool, others: &Others) -> Option<FarBetter> {
+        if others.n + 1 < FEWEST_TO_NAME || others.median <= 0.0 {
+            return None;
+        }
+        let far = 1.0 + (self.tolerance * 2.0).max(FAR);
+        let group = self.group_of(dims, of_runs);
+        let (n, nearest) = match self.assertion.better {
+            Better::Higher => group.above(others.median * far),
+            Better::Lower => group.below(others.median / far),
+            Better::Neither => return None,
+        }?;
+        let is_more = (nearest - others.median).abs() > self.resolution();
+        (is_more && n * MOST_FOR_ONE >= group.len()).then(|| FarBetter { n, of: group.len(), nearest })
+    }
+
+    /// Whether a number is out of bounds by what the far better ones show.
+    fn is_behind(&self, value: f64, better: &FarBetter) -> bool {
+        match self.assertion.better {
+            Better::Higher => value < better.nearest * (1.0 - self.tolerance) - self.resolution(),
+            Better::Lower => value > better.nearest * (1.0 + self.tolerance) + self.resolution(),
+            Better::Neither => false,
+        }
+    }
+
+    fn resolution(&self) -> f64 {
+        recipe::built_in(&self.assertion.metric).map_or(0.0, |metric| metric.resolution)
+    }
+
     /// The same number of all other parts; `of_runs` where each part has one of each of several runs.
     fn others(&self, dims: &Dims, of_runs: bool) -> Option<Others> {
+        let group = self.group_of(dims, of_runs);
+        let others = if of_runs { group.others(&without_job(dims))? } else { group.others(dims)? };
+        let (n, median) = (others.n, others.median);
+        // One or two others are as likely to be off as the part itself.
+        let wider = if n + 1 < FEWEST_TO_NAME { bounds::against_median_of(n as u32) } else { 1.0 };
+        Some(Others { n, median, tolerance: self.tolerance * wider })
+    }
+
+    fn group_of(&self, dims: &Dims, of_runs: bool) -> Rc<PeerGroup> {
         let mut alike = Dims::new();
         for (dim, fixed) in dims.iter() {
             // What distinguishes parts is left open; what distinguishes questions is kept.
@@ -162,12 +242,7 @@ impl Peers<'_> {
             }
         }
         let is_bare = self.is_bare(dims);
-        let group = self.group(GroupKey { metric: self.assertion.metric.clone(), alike, is_bare, of_runs });
-        let others = if of_runs { group.others(&without_job(dims))? } else { group.others(dims)? };
-        let (n, median) = (others.n, others.median);
-        // One or two others are as likely to be off as the part itself.
-        let wider = if n + 1 < FEWEST_TO_NAME { bounds::against_median_of(n as u32) } else { 1.0 };
-        Some(Others { n, median, tolerance: self.tolerance * wider })
+        self.group(GroupKey { metric: self.assertion.metric.clone(), alike, is_bare, of_runs })
     }
 
     fn is_bare(&self, dims: &Dims) -> bool {
@@ -198,10 +273,13 @@ impl Peers<'_> {
         group
     }
 
-    /// Of each other row of the job near that size: whether it is out, too. Only in the same place: one GPU alone has
-    /// nothing to move in place, and is as fast there as its peers.
-    fn near(&self, dims: &Dims) -> Vec<bool> {
-        let Some(size) = dims.number(Dim::SizeBytes) else { return Vec::new() };
+    /// Of each other row of the job near that size: whether it is odd, too. Only in the same place: one GPU alone has
+    /// nothing to move in place, and is as fast there as its peers. None for the median of several runs.
+    fn near(&self, number: &Number, is_odd: &dyn Fn(f64, &Dims, &Others) -> bool) -> Vec<bool> {
+        let dims = number.dims;
+        let Some(size) = dims.number(Dim::SizeBytes).filter(|_| number.runs.is_empty()) else {
+            return Vec::new();
+        };
         let mut of_job = Dims::new();
         for (dim, fixed) in dims.iter().filter(|(dim, _)| *dim != Dim::SizeBytes) {
             of_job.set(dim, fixed.clone());
@@ -212,7 +290,7 @@ impl Peers<'_> {
         };
         let query = Query { metric: self.assertion.metric.clone(), dims: of_job };
         let rows = self.data.metrics.select(&query).into_iter().filter(is_near);
-        rows.filter_map(|row| Some(self.is_out(row.value, &self.others(&row.dims, false)?))).collect()
+        rows.filter_map(|row| Some(is_odd(row.value, &row.dims, &self.others(&row.dims, false)?))).collect()
     }
 }
 

@@ -24,7 +24,11 @@ pub(super) fn judge(
     };
     match &assertion.bound.baseline {
         None | Some(PlannedBaseline::None { .. }) => of_peers.into_iter().collect(),
-        Some(PlannedBaseline::Accepted(_)) => known.into_iter().chain(of_peers.filter(can_name)).collect(),
+        // Peers that contradict each other say nothing against a baseline.
+        Some(PlannedBaseline::Accepted(_)) => {
+            let of_peers = of_peers.filter(|peers| can_name(peers) && peers.status != Status::Inconclusive);
+            known.into_iter().chain(of_peers).collect()
+        }
         Some(PlannedBaseline::Expired(_)) => match of_peers {
             Some(peers) if can_name(&peers) => vec![peers],
             few => known.into_iter().chain(few).collect(),

@@ -74,7 +74,8 @@ mod tests {
             })
         });
         let lines = lines.collect();
-        RunResult { run: "r".into(), node_statuses: nodes.iter().enumerate().map(of).collect(), lines }
+        let node_statuses = nodes.iter().enumerate().map(of).collect();
+        RunResult { run: "r".into(), node_statuses, lines, ..RunResult::default() }
     }
 
     #[test]

@@ -128,6 +128,40 @@ fn the_middle_of_the_peers_is_their_median() {
     assert_eq!(next(100.0, &[100.0; 3]), "");
 }
 
+/// Most of a delivery may be slow alike: the one that is not shows it.
+#[test]
+fn where_one_part_is_far_better_than_most_they_do_not_pass_and_it_is_not_within_them() {
+    let judged = |value: f64, better: Better, others: &[f64]| {
+        let mut world = World::new(PlannedBound { within_peers: Some(0.15), ..PlannedBound::default() });
+        world.case.assertions[0].dims = Dims::new().with(Dim::Node, "n0");
+        world.case.assertions[0].better = better;
+        world.rows.push(row("nccl.busbw", value, &[(Dim::Node, "n0")]));
+        for (at, other) in others.iter().enumerate() {
+            world.rows.push(row("nccl.busbw", *other, &[(Dim::Node, &format!("n{}", at + 1))]));
+        }
+        let verdict = world.one();
+        (verdict.status, verdict.message)
+    };
+    for (better, slow, good) in [(Better::Higher, 7.07, 13.94), (Better::Lower, 13.94, 7.07)] {
+        let (status, message) = judged(slow, better, &[slow, slow, slow, good]);
+        assert_eq!(status, Status::Inconclusive, "{message}");
+        assert!(message.contains("1 of 5 numbers reach"), "{message}");
+        let (status, message) = judged(good, better, &[slow; 4]);
+        assert!(status == Status::Pass && !message.contains("within"), "{message}");
+        assert!(message.contains("% better than the median of 4 peers"), "{message}");
+        // What is worse than the slow ones is worse than all.
+        let worse = if better == Better::Higher { slow / 2.0 } else { slow * 2.0 };
+        assert_eq!(judged(worse, better, &[slow, slow, slow, good]).0, Status::Fail);
+        // Where half of them are good, the slow ones fail as ever.
+        assert_eq!(judged(slow, better, &[slow, good, good, good, good]).0, Status::Fail);
+        assert_eq!(judged(good, better, &[slow, slow, slow, good, good]).0, Status::Pass);
+    }
+    // A healthy one may be better by chance, and one of many may be odd itself.
+    assert_eq!(judged(100.0, Better::Higher, &[100.0, 100.0, 100.0, 125.0]).0, Status::Pass);
+    let many = [&[200.0][..], &[100.0; 30]].concat();
+    assert_eq!(judged(100.0, Better::Higher, &many).0, Status::Pass);
+}
+
 #[test]
 fn the_size_whose_repeats_lie_apart_is_named_and_sound_ones_are_not() {
     let message = |second: f64| {
