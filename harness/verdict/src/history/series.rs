@@ -191,6 +191,9 @@ impl Measured {
     }
 }
 
+/// Finite values by what they were measured of.
+pub(crate) type ByPart = BTreeMap<Dims, Vec<f64>>;
+
 /// What one run measured of one key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Samples {
@@ -201,7 +204,7 @@ pub(crate) struct Samples {
     /// Why another source contradicts them.
     pub contradiction: Option<String>,
     /// What the finite ones were measured of, where that was asked.
-    pub parts: BTreeSet<Dims>,
+    pub parts: ByPart,
 }
 
 impl Samples {
