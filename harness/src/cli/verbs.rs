@@ -256,7 +256,7 @@ fn program() -> Command {
     Command::new("harness").bin_name("harness").version(env!("CARGO_PKG_VERSION"))
 }
 
-fn command() -> Command {
+pub(super) fn command() -> Command {
     Verb::augment_subcommands(Command::new("harness").bin_name("harness"))
 }
 

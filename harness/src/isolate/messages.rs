@@ -183,6 +183,8 @@ fn print_culprit(output: Output, inventory: &Inventory, line: &EvidenceLine) {
     if let Some(drain) = code.and_then(|code| code.drain(inventory.reach.launcher(), &line.node, &line.part))
     {
         output.print(format_args!("  {drain}"));
+    } else {
+        output.print(format_args!("  next: harness explain {}", line.code));
     }
 }
 

@@ -114,7 +114,7 @@ fn rejected_nodes(text: &mut String, of: &Acceptance) -> std::fmt::Result {
                 one.node,
                 one.stage,
                 culprit.code,
-                culprit.severity,
+                in_certificate(&culprit.severity),
                 cell(&culprit.part),
                 cell(&culprit.evidence),
                 one.run.as_deref().unwrap_or("probe.json")
@@ -122,6 +122,11 @@ fn rejected_nodes(text: &mut String, of: &Acceptance) -> std::fmt::Result {
         }
     }
     writeln!(text, "\n`harness explain CODE` prints the cause and the next step of each.")
+}
+
+/// What is to be done: a vendor reads `watch` as to do nothing.
+fn in_certificate(severity: &str) -> &str {
+    if severity == "watch" { "look into" } else { severity }
 }
 
 fn open_nodes(text: &mut String, of: &Acceptance) -> std::fmt::Result {
