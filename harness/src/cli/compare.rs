@@ -148,7 +148,11 @@ fn culprits(text: &mut String, of: &Compared<'_>, most: usize) {
         for named in list.iter().take(most) {
             let plan = &run.stored.plan;
             let letters = if most == usize::MAX { most } else { MOST_LETTERS - when.len() };
-            let _ = writeln!(text, "{when}{}", culprit_line(&named.culprit, plan, &plan.run_id, letters));
+            let line = culprit_line(&named.culprit, plan, &plan.run_id, letters);
+            // Of what is gone there is nothing left to do.
+            let line =
+                if when == "gone " { line.split("; next: ").next().unwrap_or_default() } else { &line };
+            let _ = writeln!(text, "{when}{line}");
             if let Some(effect) = named.effects.first() {
                 let _ = writeln!(text, "  {}", effect_line(effect, &named.culprit));
             }

@@ -35,7 +35,7 @@ pub(crate) struct RmaRequest {
     /// A node's name, `NODE:PART` or a number that a probe has read.
     pub word: String,
     pub runs: PathBuf,
-    /// Whether a person named it: then it must be there.
+    /// Whether a person named it: then it must be there, and no other is read.
     pub is_runs_given: bool,
     pub deliveries: PathBuf,
     pub inventory: Option<String>,
@@ -50,11 +50,13 @@ pub(crate) fn collect(home: &Home, request: &RmaRequest) -> Result<i32, Error> {
     if let Some(output) = &request.output {
         check_output(output, request).map_err(Error::Usage)?;
     }
+    let own = std::iter::once(request.runs.clone()).filter(|runs| request.is_runs_given || runs.exists());
     // Acceptances leave their runs in their deliveries.
-    let mut folders = certificate_files::folders_of_runs(&request.deliveries);
-    if request.is_runs_given || request.runs.exists() {
-        folders.insert(0, request.runs.clone());
-    }
+    let of_deliveries = match request.is_runs_given {
+        true => Vec::new(),
+        false => certificate_files::folders_of_runs(&request.deliveries),
+    };
+    let folders: Vec<PathBuf> = own.chain(of_deliveries).collect();
     let mut past = past::read_all(&folders).map_err(Error::Usage)?;
     past.runs.retain(|run| request.kind.is_none_or(|kind| run.kind() == kind));
     if past.runs.is_empty() {

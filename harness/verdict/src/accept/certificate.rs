@@ -39,7 +39,7 @@ fn certificate(text: &mut String, of: &Acceptance) -> std::fmt::Result {
         text,
         "\nA node is accepted only if every assertion of every stage passed for it; numbers that have nothing to \
          compare with are counted as unjudged. Inconclusive results leave it not decided, which is no acceptance. `sha256sum -c SHA256SUMS` in this folder shows that no file was changed; \
-         each folder below `runs` is a complete run, which `harness --run PATH --from judge` judges again."
+         each folder below `runs` is a complete run, which `harness replay --run PATH --from judge` judges again."
     )?;
     rejected_nodes(text, of)?;
     open_nodes(text, of)?;
