@@ -181,7 +181,10 @@ fn without_profile(name: &str, text: &str, file: &str, instances: &Instances) ->
     }
     let message = format!("no instance `{}` in `inventory/instances`", name.escape_debug());
     let diagnostic = Diagnostic::at(file, line_of(text, "instance"), 1, message);
-    Some(match nearest(name, instances.names()) {
+    // By its size, as EC2 calls it.
+    let short = name.split_once('.').map(|(family, _)| family);
+    let known = short.filter(|short| instances.names().any(|one| one == *short));
+    Some(match known.or_else(|| nearest(name, instances.names())) {
         Some(near) => diagnostic.suggest(format!("did you mean `{near}`?")),
         None => diagnostic,
     })

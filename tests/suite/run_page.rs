@@ -222,8 +222,8 @@ fn a_run_shows_the_comparable_runs_before_it_and_what_differs_since() {
     ] {
         assert!(second.contains(words), "no `{words}`");
     }
-    // What limits the profiled case comes first behind the culprits.
-    let places = ["id=\"culprits\"", "id=\"diagnosis\"", "<h3>kernels</h3>", "id=\"grid\""];
+    // Which node it is comes before what limits the profiled case.
+    let places = ["id=\"culprits\"", "id=\"grid\"", "id=\"diagnosis\"", "<h3>kernels</h3>"];
     let places = places.map(|words| second.find(words).unwrap_or_else(|| panic!("no `{words}`")));
     assert!(places.is_sorted(), "{places:?}");
     assert!(project.latest().join("cases/kernels/diagnosis.json").is_file());

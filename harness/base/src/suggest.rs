@@ -1,7 +1,15 @@
 //! "Did you mean": the nearest right word to a wrong one.
 
-/// The candidate most like `word`, if one is like it enough to be worth saying.
+/// The candidate most like `word`, if one is like it enough to be worth saying; one that begins with it comes first. One with
+/// other numbers is another thing: a node's number is no slip.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let candidates: Vec<&str> =
+        candidates.into_iter().filter(|candidate| has_its_numbers(word, candidate)).collect();
+    let begins =
+        |candidate: &&&str| word.len() > 1 && candidate.to_lowercase().starts_with(&word.to_lowercase());
+    if let Some(longer) = candidates.iter().filter(begins).min_by_key(|candidate| candidate.len()) {
+        return Some(longer);
+    }
     let likeness = |candidate: &str| strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase());
     candidates
         .into_iter()
@@ -9,6 +17,15 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
+}
+
+/// Whether the numbers in both are the same as far as both have some.
+fn has_its_numbers(word: &str, candidate: &str) -> bool {
+    let numbers = |text: &str| -> Vec<String> {
+        let all = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+        all.map(|digits| digits.trim_start_matches('0').to_owned()).collect()
+    };
+    numbers(word).iter().zip(numbers(candidate)).all(|(one, other)| *one == other)
 }
 
 /// The candidate that is at most `edits` letters changed, swapped, added or lost away; the first of several as near.
@@ -19,7 +36,7 @@ pub fn within<'a>(
 ) -> Option<&'a str> {
     candidates
         .into_iter()
-        .filter(|candidate| candidate.len().abs_diff(word.len()) <= edits)
+        .filter(|candidate| candidate.len().abs_diff(word.len()) <= edits && has_its_numbers(word, candidate))
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
         .filter(|(distance, _)| *distance <= edits)
         .min_by_key(|(distance, _)| *distance)
@@ -36,6 +53,20 @@ mod tests {
         assert_eq!(nearest("all_redcue", words), Some("all_reduce"));
         assert_eq!(nearest("Scater", words), Some("scatter"));
         assert_eq!(nearest("xyz", words), None);
+    }
+
+    #[test]
+    fn another_number_is_another_thing_and_a_longer_name_comes_first() {
+        let nodes = ["p5-001", "p5-002", "p5-003", "p5-004"];
+        for word in ["p5-033", "p5-009", "p5-0033", "p4-003"] {
+            assert_eq!(nearest(word, nodes), None, "{word}");
+        }
+        assert_eq!(nearest("p5-03", nodes), Some("p5-003"));
+        let suites = ["nccl-p5", "nccl-p5e", "nccl-p6-b200", "acceptance-p5"];
+        assert_eq!(nearest("nccl-p6", suites), Some("nccl-p6-b200"));
+        assert_eq!(nearest("nclc-p5", suites), Some("nccl-p5"));
+        assert_eq!(nearest("sim-p5", ["default", "sim-32", "sim-512"]), None);
+        assert_eq!(within("p5-03", ["p5-04"], 1), None);
     }
 
     #[test]

@@ -66,18 +66,19 @@ pub fn shorten(text: &str, most: usize) -> String {
     let Some(room) = most.checked_sub(GAP.len()) else { return ".".repeat(most.min(3)) };
     let byte = |letter: usize| text.char_indices().nth(letter).map_or(text.len(), |(at, _)| at);
     let (head, after) = text.split_at(byte((room * 2).div_ceil(3)));
-    let head = match head.rfind(' ').filter(|at| !after.starts_with(' ') && *at >= head.len() / 2) {
-        Some(at) => &head[..at],
-        None => head,
+    // A name is not made another one: it is cut at blanks only, but where there is none.
+    let (head, left) = match head.rfind(' ').filter(|_| !after.starts_with(' ')) {
+        Some(at) => (&head[..at], " "),
+        None => (head, if after.starts_with(' ') { " " } else { "" }),
     };
     let head = head.trim_end_matches([',', ';', ':', ' ']);
     let (before, tail) = text.split_at(byte(letters - (room - head.chars().count())));
-    let tail = match tail.find(' ').filter(|at| !before.ends_with(' ') && *at <= tail.len() / 2) {
-        Some(at) => &tail[at..],
-        None => tail,
-    };
-    let tail = tail.trim_start();
-    format!("{head}{GAP}{tail}")
+    let is_whole = before.ends_with(' ') || tail.starts_with(' ');
+    match tail.find(' ').filter(|_| !is_whole) {
+        Some(at) => format!("{head}{left}... {}", tail[at..].trim_start()),
+        None if is_whole => format!("{head}{left}... {}", tail.trim_start()),
+        None => format!("{head}{left}...{tail}"),
+    }
 }
 
 /// `1 node`, `3 nodes`.
@@ -170,8 +171,13 @@ mod tests {
         for (text, most, expected) in [
             ("as it is", 8, "as it is"),
             (refused, 44, "ssh: connect to host ... Connection refused"),
-            ("one_word_without_any_blank", 15, "one_wor ... ank"),
-            ("größe größe größe größe", 14, "größe ... röße"),
+            ("one_word_without_any_blank", 15, "one_wor...ank"),
+            ("größe größe größe größe", 14, "größe ...röße"),
+            (
+                "job p5-002 of `gpu-each`: gpu0.p5-002.out: not there",
+                42,
+                "job p5-002 of `gpu-each` ... not there",
+            ),
             ("abcd", 3, "..."),
             ("abc", 2, ".."),
             ("", 0, ""),

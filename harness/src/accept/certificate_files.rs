@@ -86,6 +86,31 @@ fn named(names: &[String], why: &str) -> String {
     }
 }
 
+/// The folders of runs of deliveries: acceptances leave their runs there. Links are not followed.
+pub(crate) fn folders_of_runs(deliveries: &Path) -> Vec<PathBuf> {
+    let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir());
+    let places = places(deliveries).unwrap_or_default().into_iter().filter(is_folder);
+    places.map(|place| place.join(RUNS)).filter(is_folder).collect()
+}
+
+/// Of a delivery, beside its certificate.
+const RUNS: &str = "runs";
+
+/// How the runs of the newest delivery are read, where there is one.
+pub(crate) fn hint_at_runs(deliveries: &Path) -> Option<String> {
+    let newest = folders_of_runs(deliveries).pop()?;
+    Some(format!("; those of a delivery: --runs {}", newest.display()))
+}
+
+/// A line that runs of deliveries are apart from those of the project.
+pub(crate) fn runs_apart(deliveries: &Path) -> Option<String> {
+    let (n, hint) = (folders_of_runs(deliveries).len(), hint_at_runs(deliveries)?);
+    Some(format!(
+        "runs of {}{hint}",
+        if n == 1 { "1 delivery".to_owned() } else { format!("{n} deliveries") }
+    ))
+}
+
 fn places(deliveries: &Path) -> io::Result<Vec<PathBuf>> {
     let mut places: Vec<PathBuf> =
         fs::read_dir(deliveries)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;

@@ -3,9 +3,10 @@
 
 use super::cost_estimate::CostEstimate;
 use base::nodeset;
-use base::text::{count, duration};
+use base::text::{command_line, count, duration};
 use model::artefact::CommonFailure;
 use model::artefact::acceptance::{Acceptance, StageRecord};
+use std::collections::BTreeSet;
 use std::path::Path;
 use verdict::accept::schedule::Schedule;
 use verdict::accept::soak::growth::Growth;
@@ -68,6 +69,9 @@ pub(crate) fn stage(stage: &StageRecord, schedule: &Schedule, node_hours: f64) -
     lines
 }
 
+/// Commands of a kind that are printed.
+const MOST_NEXT: usize = 4;
+
 /// `copied` is the vendor's copy and how many files it has.
 pub(crate) fn conclusion(of: &Acceptance, certificate: &Path, copied: Option<(usize, &Path)>) -> Vec<String> {
     let mut lines = Vec::new();
@@ -78,6 +82,18 @@ pub(crate) fn conclusion(of: &Acceptance, certificate: &Path, copied: Option<(us
                 one.stage, culprit.code, culprit.severity, one.node, culprit.part, culprit.evidence
             )
         }));
+    }
+    // One kind of fault may reject a hundred nodes: the commands are those of the first few.
+    let codes: BTreeSet<&str> =
+        of.rejected.iter().flat_map(|one| &one.culprits).map(|culprit| culprit.code.as_str()).collect();
+    lines.extend(codes.iter().take(MOST_NEXT).map(|code| format!("next: harness explain {code}")));
+    // A preflight leaves no run to return it with.
+    let by_run = of.rejected.iter().filter(|one| one.run.is_some());
+    let nodes: BTreeSet<&str> = by_run.map(|one| one.node.as_str()).collect();
+    let runs = runs_elsewhere(certificate);
+    lines.extend(nodes.iter().take(MOST_NEXT).map(|node| format!("next: harness rma {node}{runs}")));
+    if let more @ 1.. = nodes.len().saturating_sub(MOST_NEXT) {
+        lines.push(format!("next: `harness rma` of {}", count(more, "more rejected node")));
     }
     for (stage, nodes, why) in of.undecided_alike() {
         lines.push(format!("not decided at {stage}: {}: {why}", nodeset::fold(&nodes)));
@@ -97,6 +113,14 @@ pub(crate) fn conclusion(of: &Acceptance, certificate: &Path, copied: Option<(us
         of.node_hours
     ));
     lines
+}
+
+/// The folder of its runs, where the delivery does not lie where others look for it.
+fn runs_elsewhere(certificate: &Path) -> String {
+    let Some(delivery) = certificate.parent() else { return String::new() };
+    let is_own = delivery.parent().and_then(Path::file_name).is_some_and(|name| name == "deliveries");
+    let argument = || command_line(&["--runs".to_owned(), delivery.join("runs").display().to_string()]);
+    if is_own { String::new() } else { format!(" {}", argument()) }
 }
 
 pub(crate) fn interrupted(folder: &Path) -> String {

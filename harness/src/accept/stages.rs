@@ -14,7 +14,8 @@ use model::artefact::{Probe, Status};
 use verdict::accept::node_status::{NodeStatus, did_well_together, node_statuses};
 use verdict::accept::schedule::{Open, RunResult, line};
 use verdict::accept::stages::Stage;
-use verdict::isolate::evidence;
+use verdict::isolate::code::Code;
+use verdict::isolate::evidence::{self, EvidenceLine};
 
 pub(crate) const PROBE: &str = "probe.json";
 
@@ -99,7 +100,7 @@ impl AcceptanceSession {
                     self.schedule.leave_open(Stage::Preflight, &node.node, &unfit);
                 }
                 (_, false) => {
-                    let lines = [line("HRN-NODE-UNFIT", &node.node, "node", &unfit)];
+                    let lines = unfit_lines(&node.node, &node.unfit);
                     self.schedule.reject(Stage::Preflight, &node.node, &lines, &NodeStatus::default(), None);
                 }
             }
@@ -229,4 +230,17 @@ impl AcceptanceSession {
         }
         Ok(result)
     }
+}
+
+/// What the probe refuses a node for, a line for each code.
+fn unfit_lines(node: &str, unfit: &[String]) -> Vec<EvidenceLine> {
+    let mut by_code: Vec<(&'static str, Vec<&str>)> = Vec::new();
+    for why in unfit {
+        let code = Code::of_unfit(why).name;
+        match by_code.iter_mut().find(|(known, _)| *known == code) {
+            Some((_, all)) => all.push(why),
+            None => by_code.push((code, vec![why])),
+        }
+    }
+    by_code.into_iter().map(|(code, all)| line(code, node, "node", &all.join("; "))).collect()
 }

@@ -12,7 +12,7 @@ use model::artefact::Culprit;
 use std::fmt::Write;
 use std::io::{self, Write as _};
 use store::{Home, Stored};
-use verdict::compare::{Changed, Comparison, Effect, NumberGroup, Side, VerdictGroup, compare};
+use verdict::compare::{Changed, Comparison, Effect, NumberGroup, PartChanged, Side, VerdictGroup, compare};
 use verdict::history::past::{self, Run};
 
 const CODES: &str = "\
@@ -112,13 +112,18 @@ fn text(of: &Compared<'_>, verbose: bool) -> String {
     let most = if verbose { MOST } else { MOST_NAMES };
     names(&mut text, "  not judged in either", &verdicts.unknown_in_both, most);
     let beyond = metrics.all.iter().filter(|one| one.beyond.is_change()).count();
-    let _ = writeln!(text, "numbers: {beyond} of {} differ by more than their variation", metrics.compared);
+    let _ = writeln!(
+        text,
+        "numbers, each the median over nodes and parts: {beyond} of {} differ by more than their variation",
+        metrics.compared
+    );
     if verbose {
         let rows: Vec<Vec<String>> = metrics.all.iter().map(row).collect();
         text.push_str(&columns(&rows));
     } else {
         number_groups(&mut text, &comparison.number_groups);
     }
+    parts(&mut text, &metrics.parts, if verbose { usize::MAX } else { MOST_GROUPS });
     names(&mut text, "  not counted", &metrics.uncounted, most);
     for (which, of) in [
         ("only in the first", (&verdicts.only_a, &metrics.only_a)),
@@ -143,7 +148,11 @@ fn culprits(text: &mut String, of: &Compared<'_>, most: usize) {
         for named in list.iter().take(most) {
             let plan = &run.stored.plan;
             let letters = if most == usize::MAX { most } else { MOST_LETTERS - when.len() };
-            let _ = writeln!(text, "{when}{}", culprit_line(&named.culprit, plan, &plan.run_id, letters));
+            let line = culprit_line(&named.culprit, plan, &plan.run_id, letters);
+            // Of what is gone there is nothing left to do.
+            let line =
+                if when == "gone " { line.split("; next: ").next().unwrap_or_default() } else { &line };
+            let _ = writeln!(text, "{when}{line}");
             if let Some(effect) = named.effects.first() {
                 let _ = writeln!(text, "  {}", effect_line(effect, &named.culprit));
             }
@@ -213,6 +222,35 @@ fn number_groups(text: &mut String, groups: &[NumberGroup]) {
         let _ = writeln!(text, "{:width$}  {place}", line.trim_end());
     }
     more_groups(text, groups.iter().skip(MOST_GROUPS).map(|group| group.count), "numbers");
+}
+
+/// Each part that fell behind its peers, with the worst of its numbers; all of them where all are requested.
+fn parts(text: &mut String, parts: &[PartChanged], most: usize) {
+    let mut by_part: Vec<(&PartChanged, usize)> = Vec::new();
+    for one in parts {
+        match by_part.iter_mut().find(|(first, _)| most != usize::MAX && first.part == one.part) {
+            Some((_, more)) => *more += 1,
+            None => by_part.push((one, 0)),
+        }
+    }
+    for (one, others) in by_part.iter().take(most) {
+        let word = if one.is_known { "worse" } else { "worse?" };
+        let others = if *others > 0 { format!("; {} more of its numbers", others) } else { String::new() };
+        let line = format!(
+            "  {word}: {} {}: {} -> {} ({}), its {} {}: {} {}{others}",
+            one.part,
+            one.metric,
+            one.unit.show(one.a),
+            one.unit.show(one.b),
+            percent(one.change),
+            count(one.peers, "peer"),
+            percent(one.peers_change),
+            one.case,
+            one.of_case,
+        );
+        let _ = writeln!(text, "{}", show(&line));
+    }
+    more(text, by_part.len(), most);
 }
 
 fn more_groups(text: &mut String, counts: impl ExactSizeIterator<Item = usize>, what: &str) {

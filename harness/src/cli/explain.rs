@@ -33,3 +33,27 @@ pub(super) fn run(args: &ExplainArgs) -> Result<i32, Error> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::verbs;
+
+    #[test]
+    fn each_command_that_a_code_advises_is_one() {
+        let mut commands = 0;
+        for code in CODES {
+            let quoted = code.next.split('`').skip(1).step_by(2);
+            for words in quoted.filter(|words| words.starts_with("harness ")) {
+                let command = verbs::command();
+                let found = command.try_get_matches_from(words.split_whitespace());
+                let found = found.unwrap_or_else(|why| panic!("{}: `{words}`: {why}", code.name));
+                let (verb, of_verb) = found.subcommand().expect("a verb");
+                let is_read = verb != "stats" || of_verb.contains_id("reports");
+                assert!(is_read, "{}: `{words}` names a report as a file", code.name);
+                commands += 1;
+            }
+        }
+        assert!(commands > 10, "{commands}");
+    }
+}

@@ -42,7 +42,7 @@ pub(super) struct IsolateArgs {
     /// The cluster, by name or path
     #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
     inventory: String,
-    /// Look among these nodes of the inventory only, such as `p5-[001-032]` or `@group`
+    /// Look among these nodes of the inventory only, such as `p5-[001-032]` or `@group`; those of --run where absent
     #[arg(long, value_name = "RANGE")]
     nodes: Option<String>,
     /// Leave these nodes out

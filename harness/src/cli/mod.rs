@@ -24,6 +24,7 @@ mod list;
 mod logs;
 mod man;
 mod manifest;
+mod named_run;
 mod observe;
 mod old_spellings;
 mod overview;

@@ -33,7 +33,7 @@ pub(super) struct RmaArgs {
     /// The folder of runs; by default the project's
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
-    /// The folder of deliveries with their certificates; by default the project's
+    /// The folder of deliveries with their certificates and runs; by default the project's
     #[arg(long, value_name = "DIR")]
     deliveries: Option<PathBuf>,
     /// Only of this inventory, where several have a node with this name
@@ -55,6 +55,7 @@ pub(super) fn run(args: RmaArgs) -> Result<i32, Error> {
     memory::limit();
     let request = RmaRequest {
         word: args.hardware,
+        is_runs_given: args.runs.is_some(),
         runs: args.runs.unwrap_or_else(|| home.path().join("runs")),
         deliveries: args.deliveries.unwrap_or_else(|| home.path().join("deliveries")),
         inventory: args.inventory,

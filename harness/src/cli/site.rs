@@ -39,6 +39,7 @@ pub(super) fn run(args: SiteArgs) -> Result<i32, Error> {
     let home = home()?;
     memory::limit();
     let request = SiteRequest {
+        is_runs_given: args.runs.is_some(),
         runs: args.runs.unwrap_or_else(|| home.path().join("runs")),
         is_deliveries_given: args.deliveries.is_some(),
         deliveries: args.deliveries.unwrap_or_else(|| home.path().join("deliveries")),

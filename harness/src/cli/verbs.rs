@@ -10,7 +10,7 @@ use super::{
     home, logs, man, manifest, observe, page, parse, predict, provision, publish, recipe, replay, rerun,
     resume, rma, runs, schema, site, stats, sweep,
 };
-use super::{project, run_page, together, trace, watch, watch_fleet};
+use super::{named_run, project, run_page, together, trace, watch, watch_fleet};
 use crate::diagnose::kept as diagnosis;
 use crate::error::{self, Error};
 use crate::lint;
@@ -187,6 +187,7 @@ enum Refused {
 
 fn parsed(args: Vec<OsString>) -> Result<Verb, Refused> {
     let command = command();
+    let args = named_run::as_declared(args, &command);
     let first = args.get(1).map(|first| first.to_string_lossy().into_owned()).unwrap_or_default();
     if command.find_subcommand(&*first).is_none() {
         return Err(Refused::Error(Error::Usage(unknown(&first))));
@@ -256,7 +257,7 @@ fn program() -> Command {
     Command::new("harness").bin_name("harness").version(env!("CARGO_PKG_VERSION"))
 }
 
-fn command() -> Command {
+pub(super) fn command() -> Command {
     Verb::augment_subcommands(Command::new("harness").bin_name("harness"))
 }
 

@@ -5,7 +5,7 @@ use crate::limited::{self, Failed, Limits};
 use crate::panics;
 use crate::trace::of_run::{CaseArtefacts, TracedJob};
 use base::text::count;
-use model::artefact::{Format, Plan};
+use model::artefact::{Format, Plan, PlannedCase, WorkKind};
 use recipes::diagnosis::{Diagnosis, diagnose};
 use recipes::recipe::of_reports::Input;
 use serde::{Deserialize, Serialize};
@@ -91,8 +91,16 @@ struct Question {
     reports: Vec<(PathBuf, String)>,
 }
 
+/// Whether there is work that could be arranged otherwise: a benchmark of communication computes nothing beside it.
+pub(crate) fn is_work(case: &PlannedCase) -> bool {
+    case.workload.traits().work == WorkKind::Command
+}
+
 /// Writes the diagnosis of a case that has reports.
 pub(crate) async fn keep(artefacts: &CaseArtefacts<'_>, store: &Store) -> Result<(), StoreError> {
+    if !is_work(artefacts.case) {
+        return Ok(());
+    }
     let Some(TracedJob { case, job, inputs, .. }) = artefacts.traced() else { return Ok(()) };
     let path = store.case(&case).join(NAME);
     let reports: Vec<(PathBuf, String)> = inputs.into_iter().map(|input| (input.path, input.shown)).collect();
@@ -170,7 +178,7 @@ pub(crate) fn read_all(
     plan: &Plan,
     folder: &dyn Fn(&str) -> PathBuf,
 ) -> Vec<(String, Result<CaseDiagnosis, String>)> {
-    let cases = plan.cases.iter().map(|case| &case.name);
+    let cases = plan.cases.iter().filter(|case| is_work(case)).map(|case| &case.name);
     cases.filter_map(|name| Some((name.clone(), read(&folder(name).join(NAME))?))).collect()
 }
 

@@ -74,7 +74,9 @@ pub(crate) fn run(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i3
         (true, _) => exit_code::USAGE,
         (false, true) => exit_code::PASSED,
         (false, false) => {
-            messages.note("no report has work of a GPU to diagnose");
+            messages.note(
+                "no report has work of a GPU to diagnose; profile a training: `harness run --suite NAME --tag profile`",
+            );
             exit_code::INCONCLUSIVE
         }
     }

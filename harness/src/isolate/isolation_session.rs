@@ -170,7 +170,12 @@ fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Star
         load_files(home, request, &name, &request.inventory, request.reservation.as_deref())?;
     let inventory = loaded.inventory;
     check_faults(&request.sim_faults, &inventory).map_err(one)?;
-    let nodes = inventory.select(request.nodes.as_deref(), request.exclude_nodes.as_deref()).map_err(one)?;
+    let of_run = nodes_of_run(home, request, &inventory).map_err(one)?;
+    let range = request.nodes.clone().or_else(|| of_run.as_ref().map(|(_, nodes)| nodes.clone()));
+    let nodes = inventory.select(range.as_deref(), request.exclude_nodes.as_deref()).map_err(one)?;
+    if let Some((run, nodes)) = of_run.as_ref().filter(|_| nodes.len() < inventory.nodes.len()) {
+        output.print(format_args!("nodes: {nodes}, those of run {run}; --nodes RANGE takes others"));
+    }
     let found = match evidence_at_hand(home, request, &suite.name, &inventory, &nodes).map_err(one)? {
         AtHand::Nothing => None,
         AtHand::Evidence(mut found) => {
@@ -194,8 +199,9 @@ fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Star
         },
     };
     if nodes.len() < FEWEST {
+        let more = if of_run.is_some() { "; --nodes RANGE adds others to those of the run" } else { "" };
         return Err(vec![format!(
-            "at least {FEWEST} nodes are needed, so that some are left to compare with; selected: {}",
+            "at least {FEWEST} nodes are needed, so that some are left to compare with; selected: {}{more}",
             nodeset::fold(&nodes)
         )]);
     }
@@ -380,6 +386,18 @@ fn as_in_its_run(home: &Home, request: &IsolationRequest) -> Result<IsolationReq
         (request.sim_faults, request.seed) = (plan.sim_faults.clone(), plan.seed);
     }
     Ok(request)
+}
+
+/// The id and the nodes of the run that is named: the search takes no node that the run was not to touch.
+fn nodes_of_run(
+    home: &Home,
+    request: &IsolationRequest,
+    inventory: &Inventory,
+) -> Result<Option<(String, String)>, String> {
+    let (None, Some(word)) = (&request.nodes, &request.run) else { return Ok(None) };
+    let plan = stored::open_own(home, word).map_err(|why| format!("--run: {why}"))?.plan;
+    let is_its_own = plan.inventory == inventory.name && !plan.nodes.is_empty();
+    Ok(is_its_own.then(|| (plan.run_id.clone(), nodeset::fold(&plan.nodes))))
 }
 
 /// The newest run of that suite on that cluster, and what it names by itself. No run, no evidence.

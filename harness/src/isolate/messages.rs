@@ -183,6 +183,8 @@ fn print_culprit(output: Output, inventory: &Inventory, line: &EvidenceLine) {
     if let Some(drain) = code.and_then(|code| code.drain(inventory.reach.launcher(), &line.node, &line.part))
     {
         output.print(format_args!("  {drain}"));
+    } else {
+        output.print(format_args!("  next: harness explain {}", line.code));
     }
 }
 
@@ -195,9 +197,9 @@ fn sum_of(isolation: &Isolation, culprits: usize) {
 
 pub(crate) fn sum(output: Output, culprits: usize, runs: usize, nodes: usize, node_hours: f64) {
     let pairs = nodes * nodes.saturating_sub(1) / 2;
-    output.print(format_args!(
-        "culprits {culprits}, runs {runs} (all pairs: {pairs}), node-hours {node_hours:.2}"
-    ));
+    // What it spares; of a few nodes, or where nothing was run, nothing.
+    let spared = if (1..pairs).contains(&runs) { format!(" (all pairs: {pairs})") } else { String::new() };
+    output.print(format_args!("culprits {culprits}, runs {runs}{spared}, node-hours {node_hours:.2}"));
 }
 
 fn line(isolation: &Isolation, named: &Named) -> EvidenceLine {

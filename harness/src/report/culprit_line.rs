@@ -37,6 +37,8 @@ fn fit(evidence: &str, is_measured: bool, room: usize) -> String {
     if is_measured && is_long(text) && text.ends_with(')') {
         text = text.rfind(" (").map_or(text, |at| &text[..at]);
     }
+    let counted = if is_measured && is_long(text) { with_counted_partners(text) } else { None };
+    let mut text = counted.as_deref().unwrap_or(text);
     // In little room the number alone stands, and not the ends of its sentence.
     while is_measured && is_long(text) && room < LITTLE_ROOM {
         let clause = [", ", " with ", " and "].iter().filter_map(|mark| text.rfind(mark)).max();
@@ -46,6 +48,14 @@ fn fit(evidence: &str, is_measured: bool, room: usize) -> String {
         }
     }
     shorten(text, room)
+}
+
+/// `4.8 GB/s with 2 partners, the other 31 at 12.0`, where each of them is named.
+fn with_counted_partners(text: &str) -> Option<String> {
+    let (value, rest) = text.split_once(" with ")?;
+    let (partners, others) = rest.split_once(", the other ")?;
+    let partners = partners.split(" and with ").filter(|partner| !partner.contains(' ')).count();
+    (partners > 1).then(|| format!("{value} with {partners} partners, the other {others}"))
 }
 
 /// Whether the evidence is a number of a part or of a metric, and not what a tool wrote.

@@ -2,7 +2,7 @@
 
 use base::text::{count, show};
 use std::collections::BTreeMap;
-use verdict::history::change::Shape;
+use verdict::history::change::{FEWEST_RUNS, Shape};
 use verdict::history::past::Past;
 use verdict::history::series::Series;
 
@@ -34,6 +34,9 @@ pub(crate) fn series_changes(past: &Past, series: &Series) -> Vec<String> {
     let changed = series.changed(past);
     let id = |at: usize| past.runs.get(at).map(|run| show(run.id())).unwrap_or_default();
     match &series.shape {
+        Shape::Level if n < FEWEST_RUNS => {
+            lines.push(format!("{}: too few to see a change, {FEWEST_RUNS} are needed", count(n, "run")));
+        }
         Shape::Level => lines.push(format!("no significant change in {}", count(n, "run"))),
         Shape::Drift(drift) => {
             let (from, to) = (drift.from, drift.to);

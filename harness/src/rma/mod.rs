@@ -10,6 +10,7 @@ mod sanitiser;
 mod summary;
 mod verdict_history;
 
+use crate::accept::certificate_files;
 use crate::error::Error;
 use crate::session::{load, report_error};
 use base::text::{SIMULATED, count, show};
@@ -34,6 +35,8 @@ pub(crate) struct RmaRequest {
     /// A node's name, `NODE:PART` or a number that a probe has read.
     pub word: String,
     pub runs: PathBuf,
+    /// Whether a person named it: then it must be there, and no other is read.
+    pub is_runs_given: bool,
     pub deliveries: PathBuf,
     pub inventory: Option<String>,
     pub kind: Option<RunKind>,
@@ -45,9 +48,16 @@ pub(crate) struct RmaRequest {
 /// Gives the exit code.
 pub(crate) fn collect(home: &Home, request: &RmaRequest) -> Result<i32, Error> {
     if let Some(output) = &request.output {
-        check_output(output, &request.runs).map_err(Error::Usage)?;
+        check_output(output, request).map_err(Error::Usage)?;
     }
-    let mut past = past::read(&request.runs).map_err(Error::Usage)?;
+    let own = std::iter::once(request.runs.clone()).filter(|runs| request.is_runs_given || runs.exists());
+    // Acceptances leave their runs in their deliveries.
+    let of_deliveries = match request.is_runs_given {
+        true => Vec::new(),
+        false => certificate_files::folders_of_runs(&request.deliveries),
+    };
+    let folders: Vec<PathBuf> = own.chain(of_deliveries).collect();
+    let mut past = past::read_all(&folders).map_err(Error::Usage)?;
     past.runs.retain(|run| request.kind.is_none_or(|kind| run.kind() == kind));
     if past.runs.is_empty() {
         let unread: Vec<String> = past
@@ -74,7 +84,7 @@ pub(crate) fn collect(home: &Home, request: &RmaRequest) -> Result<i32, Error> {
         Some(output) => output.clone(),
         None => default_output(&subject),
     };
-    check_output(&output, &request.runs).map_err(Error::Usage)?;
+    check_output(&output, request).map_err(Error::Usage)?;
     interrupt::watch();
     match write(home, request, &case, &output) {
         Err(_) if interrupt::asked().is_some() => {
@@ -159,14 +169,18 @@ fn inventories(home: &Home, past: &Past) -> Vec<Inventory> {
     plain.filter_map(|name| load::without_suite(home, name).ok()).map(|loaded| loaded.inventory).collect()
 }
 
-/// Refuses a folder that is there, and one among the runs.
-fn check_output(output: &Path, runs: &Path) -> Result<(), String> {
+/// Refuses a folder that is there, and one among the runs or deliveries.
+fn check_output(output: &Path, request: &RmaRequest) -> Result<(), String> {
     if fs::symlink_metadata(output).is_ok() {
         return Err(format!("--output: `{}` already exists; give another folder", output.display()));
     }
     let above = output.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let above = above.canonicalize().map_err(|error| format!("--output: `{}`: {error}", above.display()))?;
-    match runs.canonicalize().is_ok_and(|runs| above.starts_with(runs)) {
+    let lies_in = |place: &Path| place.canonicalize().is_ok_and(|place| above.starts_with(place));
+    let is_own = |delivery: &PathBuf| delivery.parent().is_some_and(lies_in);
+    let is_among =
+        lies_in(&request.runs) || certificate_files::folders_of_runs(&request.deliveries).iter().any(is_own);
+    match is_among {
         true => Err(format!("--output: `{}` lies among the runs; give a folder elsewhere", output.display())),
         false => Ok(()),
     }

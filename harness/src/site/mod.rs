@@ -4,6 +4,7 @@
 mod certificates;
 mod folder;
 mod grid;
+mod headline;
 mod node_status;
 mod page;
 mod results;
@@ -29,6 +30,8 @@ const MOST_RUNS: usize = 1_000;
 
 pub(crate) struct SiteRequest {
     pub runs: PathBuf,
+    /// Whether a person named it: then it must be there.
+    pub is_runs_given: bool,
     pub deliveries: PathBuf,
     /// Whether a person named them: then they must be there.
     pub is_deliveries_given: bool,
@@ -44,7 +47,11 @@ pub(crate) fn write(request: &SiteRequest) -> Result<i32, String> {
         return Err(format!("--deliveries: `{name}`: {error}; give a folder of deliveries"));
     }
     let mut folder = SiteFolder::open(&request.output, &request.runs, &request.deliveries)?;
-    let Outlines { past, older, notes } = past::outlines(&request.runs, Some(MOST_RUNS))?;
+    let Outlines { past, older, notes } = match request.is_runs_given || request.runs.exists() {
+        true => past::outlines(&request.runs, Some(MOST_RUNS))?,
+        // Acceptances leave their runs in their deliveries.
+        false => Outlines { past: Past::default(), older: 0, notes: Vec::new() },
+    };
     let (certificates, mut unread) = certificate_files::read_all(&request.deliveries);
     notes.iter().for_each(|note| eprintln!("{}", show(note)));
     eprint!("{}", not_counted(&past));
@@ -55,8 +62,10 @@ pub(crate) fn write(request: &SiteRequest) -> Result<i32, String> {
     unread.iter().for_each(|why| eprintln!("not read: {}", show(why)));
     if past.runs.is_empty() && certificates.is_empty() {
         let runs = show(&request.runs.display().to_string());
-        return Err(format!("no runs in `{runs}`; give a folder of runs with --runs"));
+        let of_delivery = certificate_files::hint_at_runs(&request.deliveries).unwrap_or_default();
+        return Err(format!("no runs in `{runs}`; give a folder of runs with --runs{of_delivery}"));
     }
+    unread.extend(certificate_files::runs_apart(&request.deliveries));
     for one in &certificates {
         if let Some(why) = &one.altered {
             let line = format!("{}: {why}", one.name);

@@ -1,7 +1,8 @@
-//! The page of all runs of one kind: the newest verdict and the suspects first.
+//! The page of all runs of one kind: the worst that is open and the suspects first.
 
 use super::certificates;
 use super::grid;
+use super::headline;
 use super::results::{RunResult, result};
 use super::runs;
 use super::suspects;
@@ -80,18 +81,16 @@ impl<'a> SitePage<'a> {
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let newest = self.past.runs.last().zip(self.results.last());
+        let newest = self.past.runs.last();
         let simulated = self.past.runs.iter().any(|run| run.is_simulated())
             || self.certificates.iter().any(|one| one.acceptance.simulated);
-        let (tone, headline) = match newest {
-            Some((_, result)) => (result.tone.name(), result.line.clone()),
-            None => ("amber", "No run yet".to_owned()),
-        };
+        let RunResult { tone, line: headline } = headline::headline(self);
+        let tone = tone.name();
         let about = SiteAbout {
             site: 1,
             kind: self.kind.name(),
             runs: self.past.runs.len(),
-            newest: newest.map(|(run, _)| show(run.id())).unwrap_or_default(),
+            newest: newest.map(|run| show(run.id())).unwrap_or_default(),
             open_suspects: self.blamed.suspects.iter().filter(|one| one.is_open()).count(),
             simulated,
         };
@@ -137,13 +136,15 @@ impl<'a> SitePage<'a> {
             .collect();
         if let (Some(first), Some(last)) = (runs.first(), runs.last()) {
             let suites = shorten(&show(&last.plan().suites.join(", ")), LONGEST_NAME);
+            let result = self.results.last().map(|result| result.line.as_str()).unwrap_or_default();
             writeln!(
                 out,
-                "<p class=\"of\">Newest run: {} of suite {} on {} ({}). {} on {} since {}.</p>",
+                "<p class=\"of\">Newest run: {} of suite {} on {} ({}): {}. {} on {} since {}.</p>",
                 self.link(runs.len() - 1, &last.made),
                 escaped(&suites),
                 escaped(&shorten(&show(&last.plan().inventory), LONGEST_NAME)),
                 count(last.plan().nodes.len(), "node"),
+                escaped(&shorten(&show(result), LONGEST_LINE)),
                 count(runs.len(), &format!("{} run", self.kind.name())),
                 count(nodes.len(), "node"),
                 escaped(&first.made)

@@ -13,16 +13,20 @@ const LONGEST_RESULT: usize = 300;
 /// Rows of all runs.
 const MOST: usize = 500;
 
+/// The newest run of each suite and inventory, the newest first.
+pub(super) fn newest_of_each(page: &SitePage) -> Vec<usize> {
+    let mut known = BTreeSet::new();
+    let runs = page.past.runs.iter().enumerate().rev();
+    let newest = runs.filter(|(_, run)| {
+        let plan = run.plan();
+        known.insert((plan.suites.join(", "), plan.inventory.as_str()))
+    });
+    newest.map(|(at, _)| at).collect()
+}
+
 /// What each suite came to last.
 pub(super) fn newest(page: &SitePage, out: &mut dyn Write) -> io::Result<()> {
-    let mut known = BTreeSet::new();
-    let newest: Vec<usize> = (0..page.past.runs.len())
-        .rev()
-        .filter(|run| {
-            let plan = page.past.runs[*run].plan();
-            known.insert((plan.suites.join(", "), plan.inventory.as_str()))
-        })
-        .collect();
+    let newest = newest_of_each(page);
     if newest.len() < 2 {
         return Ok(());
     }

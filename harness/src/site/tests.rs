@@ -127,6 +127,37 @@ fn the_newest_verdict_and_open_suspects_come_first_and_nodes_have_a_row_over_tim
 }
 
 #[test]
+fn a_green_newest_run_hides_no_open_suspect_and_no_red_run_of_another_suite() {
+    let folder = tempfile::tempdir().expect("a folder");
+    put(folder.path(), &made(0, 4, &[2]));
+    let mut other = made(1, 2, &[]);
+    other.plan.suites = vec!["loose".into()];
+    for case in &mut other.plan.cases {
+        case.suite = "loose".into();
+    }
+    for case in &mut other.cases {
+        case.suite = "loose".into();
+        case.verdicts.retain(|verdict| verdict.node.as_deref() != Some("p5-002"));
+    }
+    for case in &mut other.plan.cases {
+        case.assertions.retain(|assertion| assertion.node.as_deref() != Some("p5-002"));
+    }
+    put(folder.path(), &other);
+    let past = read(folder.path());
+    assert_eq!(past.runs.len(), 2, "{:?}", past.passed);
+    let page = page(&past, Vec::new());
+    let heading = page.split_once("<h1 class=\"").expect("a heading").1;
+    assert!(
+        heading.starts_with(
+            "red\" id=\"verdict\">1 open suspect: p5-002 rdmap79s0 (HRN-NIC-SLOW); newest run of "
+        ),
+        "{heading}"
+    );
+    assert!(heading.contains("FAILED: 1 bad part"), "{heading}");
+    assert!(page.contains("of suite loose on "), "{page}");
+}
+
+#[test]
 fn what_is_incomplete_left_out_or_contradicts_itself_is_never_a_pass() {
     let folder = tempfile::tempdir().expect("a folder");
     let runs = folder.path();

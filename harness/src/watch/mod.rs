@@ -158,7 +158,7 @@ impl Watched {
             if silent > SILENT && self.judged.insert(String::new()) {
                 let id = &stored.plan.run_id;
                 let note =
-                    format!("no event since {last}; if its process was ended: harness --run {id} --resume");
+                    format!("no event since {last}; if its process was ended: harness resume --run {id}");
                 self.progress.note(&note);
             }
         }

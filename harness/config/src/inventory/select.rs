@@ -74,7 +74,8 @@ fn unknown(what: &str, name: &str, near: Option<String>, inventory: &Inventory) 
         }
         None => {
             let nodes = nodeset::fold(&inventory.nodes);
-            format!("inventory `{}` has no {what} `{name}`; it has {nodes}", inventory.name)
+            let other = if what == "node" { "; --inventory NAME chooses another" } else { "" };
+            format!("inventory `{}` has no {what} `{name}`; it has {nodes}{other}", inventory.name)
         }
     }
 }

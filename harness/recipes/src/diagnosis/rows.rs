@@ -29,6 +29,30 @@ impl<'a> Tables<'a> {
         self.rows("breakdown", "gpus")
     }
 
+    /// `p5-002 GPU 3 (report 1)`: a row's `Rank` is the number of its report, and no rank of the job.
+    pub(super) fn gpu(&self, row: &Row<'_>) -> String {
+        self.place(row, self.host(row), &format!("GPU {}", row.word("Device")))
+    }
+
+    /// The part of a node that a row is of, with its report; the report first where no node is known.
+    pub(super) fn place(&self, row: &Row<'_>, node: Option<&str>, part: &str) -> String {
+        let report = row.number("Rank").map(|report| format!("report {report}"));
+        match (node, report) {
+            (Some(node), Some(report)) => format!("{node} {part} ({report})"),
+            (Some(node), None) => format!("{node} {part}"),
+            (None, Some(report)) => format!("{report} {part}"),
+            (None, None) => part.to_owned(),
+        }
+    }
+
+    /// The host that the row's report names.
+    fn host(&self, row: &Row<'_>) -> Option<&'a str> {
+        let report = row.number("Rank");
+        let files = self.rows("breakdown", "files");
+        let of_row = files.into_iter().find(|file| file.number("Rank") == report)?;
+        of_row.text("Host").filter(|host| !host.is_empty())
+    }
+
     /// The windows of all GPUs together.
     pub(super) fn window_ns(&self) -> f64 {
         sum(&self.gpus(), "Window")
@@ -63,11 +87,6 @@ impl<'a> Row<'a> {
     pub(super) fn word(&self, column: &str) -> String {
         let number = self.number(column).map(|number| number.to_string());
         number.or_else(|| self.text(column).map(str::to_owned)).unwrap_or_else(|| "?".to_owned())
-    }
-
-    /// `rank 0 GPU 3`.
-    pub(super) fn gpu(&self) -> String {
-        format!("rank {} GPU {}", self.word("Rank"), self.word("Device"))
     }
 }
 

@@ -114,7 +114,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         code: "straggler",
-        change: "look at that rank: host, data loader, clocks of its GPU; `harness isolate` finds the part",
+        change: "look at it first: host, data loader, clocks of its GPU; `harness isolate` finds the part",
         reads: &["breakdown", "stragglers"],
         recipe: "stragglers",
         table: "verdict",
@@ -140,7 +140,7 @@ fn exposed_communication(tables: &Tables<'_>) -> Option<Found> {
         what: format!("communication runs beside no compute for {} of the time", percent(share)),
         evidence: vec![format!(
             "most on {}: {} of its {} ({most:.1} %); {} of {} of its communication is exposed",
-            worst.gpu(),
+            tables.gpu(&worst),
             time_of(&worst, "Exposed Communication"),
             time_of(&worst, "Window"),
             time_of(&worst, "Exposed Communication"),
@@ -162,7 +162,7 @@ fn one_stream(tables: &Tables<'_>) -> Option<Found> {
         evidence: lines(&streams, "Communication", |row| {
             format!(
                 "{} stream {}: {} of communication, {} of compute",
-                row.gpu(),
+                tables.gpu(row),
                 row.word("Stream"),
                 time_of(row, "Communication"),
                 time_of(row, "Compute")
@@ -182,7 +182,7 @@ fn idle(tables: &Tables<'_>) -> Option<Found> {
     (share >= IDLE).then(|| {
         let mut evidence = vec![format!(
             "most on {}: {} of its {} ({most:.1} %)",
-            worst.gpu(),
+            tables.gpu(&worst),
             time_of(&worst, "Idle"),
             time_of(&worst, "Window")
         )];
@@ -193,7 +193,7 @@ fn idle(tables: &Tables<'_>) -> Option<Found> {
                 gaps.len(),
                 time(all),
                 time(ns),
-                gap.gpu(),
+                tables.gpu(&gap),
                 time_of(&gap, "Start")
             ));
         }
@@ -265,7 +265,7 @@ fn copies(tables: &Tables<'_>, recipe: &str, called: &str) -> Option<Found> {
         .chain(lines(&copies, "Duration", |row| {
             format!(
                 "{}: {} of {:.1} MB, {} to {}",
-                row.gpu(),
+                tables.gpu(row),
                 time_of(row, "Duration"),
                 row.number("Bytes").unwrap_or_default() / 1e6,
                 row.word("Source Kind"),
@@ -286,7 +286,7 @@ fn copies_alone(tables: &Tables<'_>) -> Option<Found> {
         what: format!("GPUs only copy or fill memory for {} of the time", percent(share)),
         evidence: vec![format!(
             "most on {}: {} of its {}",
-            worst.gpu(),
+            tables.gpu(&worst),
             time(most),
             time_of(&worst, "Window")
         )],
@@ -319,12 +319,22 @@ fn straggler(tables: &Tables<'_>) -> Option<Found> {
     (share >= LEAST).then(|| Found {
         share,
         what: format!(
-            "rank {} keeps the others waiting for {} of every iteration",
-            worst.word("Rank"),
+            "{} keeps the others waiting for {} of every iteration",
+            late(tables, &worst),
             percent(share)
         ),
         evidence: vec![worst.word("Evidence")],
     })
+}
+
+/// Who is late: a node, or one GPU of it.
+fn late(tables: &Tables<'_>, row: &Row<'_>) -> String {
+    let node = row.text("Node").filter(|node| !node.is_empty());
+    match (node, row.number("GPU")) {
+        (Some(node), None) if row.number("Rank").is_none() => node.to_owned(),
+        (_, Some(gpu)) => tables.place(row, node, &format!("gpu{gpu}")),
+        (_, None) => tables.place(row, node, "a GPU"),
+    }
 }
 
 fn uneven(tables: &Tables<'_>) -> Option<Found> {
@@ -340,7 +350,7 @@ fn uneven(tables: &Tables<'_>) -> Option<Found> {
         what: format!("one GPU computes for {} of the time longer than the median GPU", percent(share)),
         evidence: vec![format!(
             "{}: {} of compute, median of {} GPUs: {}",
-            most.gpu(),
+            tables.gpu(&most),
             time(ns),
             gpus.len(),
             time(median)

@@ -85,6 +85,11 @@ pub(super) fn show(home: &Home, args: &ShowArgs) -> i32 {
             origin(entry),
         ]);
     }
+    if let (1, Some(part)) = (rows.len(), &args.only) {
+        let of = args.instance.as_ref().map(|instance| format!(" of `{}`", instance.escape_debug()));
+        eprintln!("no baseline{} contains `{}`", of.unwrap_or_default(), part.escape_debug());
+        return exit_code::NOTHING_SELECTED;
+    }
     print!("{}", columns(&rows));
     exit_code::PASSED
 }

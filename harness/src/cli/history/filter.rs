@@ -2,9 +2,11 @@
 
 use base::suggest;
 use config::toml_reader::quantity;
-use metric::{Dim, DimValue};
+use metric::{Dim, DimValue, Dims};
 use recipes::catalogue::Catalogue;
-use verdict::history::series::SeriesRequest;
+use std::collections::BTreeSet;
+use verdict::history::past::Past;
+use verdict::history::series::{self, SeriesRequest, is_of_samples};
 
 /// The words that are no dimension, and the short one for a size.
 const OTHERS: [&str; 4] = ["suite", "instance", "nodes", "size"];
@@ -41,6 +43,39 @@ fn unknown(key: &str) -> String {
         None => format!("--where: known keys are {}, not `{}`", known.join(", "), key.escape_debug()),
     }
 }
+
+/// Refuses a dimension that the metric does not have in these runs, and a value that none of its numbers has.
+pub(super) fn is_there(past: &Past, asked: &SeriesRequest) -> Result<(), String> {
+    let all = series::find(past, &SeriesRequest { dims: Dims::new(), ..asked.clone() }).series;
+    let keys = || all.iter().map(|series| &series.key.dims);
+    let dims: BTreeSet<&str> = keys().flat_map(|dims| dims.iter().map(|(dim, _)| dim.name())).collect();
+    for (dim, value) in asked.dims.iter().filter(|(dim, _)| !all.is_empty() && !is_of_samples(*dim)) {
+        let (metric, name) = (asked.metric.escape_debug(), dim.name());
+        let known: BTreeSet<String> =
+            keys().filter_map(|dims| dims.get(dim)).map(ToString::to_string).collect();
+        if known.is_empty() {
+            let has: Vec<&str> = dims.iter().copied().chain(["node", "nodes", "suite", "instance"]).collect();
+            return Err(format!("--where: `{metric}` has no dimension `{name}`; it has {}", has.join(", ")));
+        }
+        let value = value.to_string();
+        if !known.contains(&value) {
+            let near = suggest::nearest(&value, known.iter().map(String::as_str));
+            let hint = match near {
+                Some(near) => format!("did you mean `{name}={near}`?"),
+                None => format!(
+                    "it has {}",
+                    known.iter().take(MOST_VALUES).cloned().collect::<Vec<_>>().join(", ")
+                ),
+            };
+            let value = value.escape_debug();
+            return Err(format!("--where {name}={value}: no number of `{metric}` has it; {hint}"));
+        }
+    }
+    Ok(())
+}
+
+/// Values of a dimension that are listed.
+const MOST_VALUES: usize = 12;
 
 /// Whether a recipe computes this metric, even if no run has it; otherwise an error with the nearest name.
 pub(super) fn is_known(metric: &str, catalogue: &Catalogue) -> Result<(), String> {

@@ -6,6 +6,7 @@ mod suspects;
 mod text;
 
 use super::home;
+use crate::accept::certificate_files;
 use crate::error::Error;
 use crate::report::not_counted;
 use crate::session::load;
@@ -63,8 +64,11 @@ pub(super) struct HistoryArgs {
 pub(super) fn run(args: &HistoryArgs) -> Result<i32, Error> {
     let home = home()?;
     let folder = args.runs.clone().unwrap_or_else(|| home.path().join("runs"));
+    let deliveries = home.path().join("deliveries");
     if args.runs.is_none() && !folder.exists() {
-        return Err(Error::Usage("no runs here yet; make one with `harness --suite NAME`".to_owned()));
+        let of_delivery = certificate_files::hint_at_runs(&deliveries).unwrap_or_default();
+        let why = format!("no runs here yet; make one with `harness run --suite NAME`{of_delivery}");
+        return Err(Error::Usage(why));
     }
     let Outlines { past, notes, .. } = past::outlines(&folder, None).map_err(Error::Usage)?;
     notes.iter().for_each(|note| eprintln!("{}", show(note)));
@@ -88,6 +92,11 @@ pub(super) fn run(args: &HistoryArgs) -> Result<i32, Error> {
         None => suspects::render(&past, &args.only, &args.format),
     };
     let (text, code) = rendered.map_err(Error::Usage)?;
+    if let Some(apart) =
+        certificate_files::runs_apart(&deliveries).filter(|_| args.suspects && args.runs.is_none())
+    {
+        eprintln!("not read: {}", show(&apart));
+    }
     // A reader that has gone away has read enough.
     let _ = io::stdout().lock().write_all(text.as_bytes());
     Ok(code)
@@ -112,6 +121,7 @@ fn metric_report(past: &Past, metric: &str, args: &HistoryArgs) -> Result<(Strin
         found.series.iter().any(|series| series.points.iter().any(|point| point.value.is_some()));
     if !is_measured {
         filter::is_known(metric, &Catalogue::built_in())?;
+        filter::is_there(past, &asked)?;
     }
     let code = if is_measured { exit_code::PASSED } else { exit_code::INCONCLUSIVE };
     let text = match args.format.as_str() {

@@ -4,10 +4,13 @@ use crate::cli::columns::columns;
 use crate::report::{not_counted, series_changes};
 use base::text::{count, show};
 use std::fmt::Write;
-use verdict::history::change::Shape;
+use verdict::history::change::{FEWEST_RUNS, Shape};
 use verdict::history::past::Past;
 use verdict::history::series::{Found, Point, Series};
 use verdict::history::spark;
+
+/// So many series are listed, those that changed first.
+const MOST_SERIES: usize = 40;
 
 /// So many runs are named one by one.
 const MOST: usize = 12;
@@ -104,7 +107,12 @@ fn row(past: &Past, series: &Series, point: &Point) -> Vec<String> {
 fn lines(text: &mut String, past: &Past, metric: &str, several: &[Series]) {
     let _ = writeln!(text, "{}: {} series; choose among them with --where", show(metric), several.len());
     let mut rows = Vec::new();
-    for series in several {
+    let is_level = |series: &Series| series.shape == Shape::Level;
+    let is_changed = |series: &Series| !is_level(series) || series.newest_off.is_some();
+    let mut in_order: Vec<&Series> = several.iter().collect();
+    in_order.sort_by_key(|series| (is_level(series), !is_changed(series)));
+    let rest = in_order.split_off(in_order.len().min(MOST_SERIES));
+    for series in in_order {
         let values: Vec<Option<f64>> = series.points.iter().map(|point| point.value).collect();
         let newest = values.iter().rev().flatten().next();
         let id = |at: usize| past.runs.get(at).map(|run| show(run.id())).unwrap_or_default();
@@ -115,7 +123,12 @@ fn lines(text: &mut String, past: &Past, metric: &str, several: &[Series]) {
             (Shape::Steps(steps), _) => format!("{} steps, the last from {after} on", steps.len()),
             (Shape::Drift(_), _) => "a drift".to_owned(),
             (Shape::Level, Some(_)) => "the newest run is off".to_owned(),
-            (Shape::Level, None) => "no change".to_owned(),
+            (Shape::Level, None) => {
+                match series.points.iter().filter(|point| point.counted().is_some()).count() {
+                    few if few < FEWEST_RUNS => format!("too few ({FEWEST_RUNS} needed)"),
+                    _ => "no change".to_owned(),
+                }
+            }
         };
         rows.push(vec![
             show(&series.key.to_string()),
@@ -126,4 +139,11 @@ fn lines(text: &mut String, past: &Past, metric: &str, several: &[Series]) {
         ]);
     }
     text.push_str(&columns(&rows));
+    if !rest.is_empty() {
+        let changed = match rest.iter().filter(|series| is_changed(series)).count() {
+            0 => "none changed".to_owned(),
+            n => format!("{n} of them changed"),
+        };
+        let _ = writeln!(text, "and {} more, {changed}; choose with --where, or `--format csv`", rest.len());
+    }
 }

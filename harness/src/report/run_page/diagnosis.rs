@@ -1,7 +1,7 @@
 //! What limits the work of each profiled case: the largest findings of its reports, and the command that prints all of them.
 
 use super::Context;
-use crate::diagnose::kept::{CaseDiagnosis, CaseFinding, NAME};
+use crate::diagnose::kept::{CaseDiagnosis, CaseFinding, NAME, is_work};
 use base::text::{count, shorten, show};
 use model::artefact::PlannedCase;
 use recipes::result_table::escaped;
@@ -21,7 +21,8 @@ pub(super) fn is_shown(context: &Context) -> bool {
 }
 
 fn profiled(context: &Context) -> usize {
-    let is_profiled = |case: &&PlannedCase| case.jobs.iter().any(|job| job.profile.is_some());
+    let is_profiled =
+        |case: &&PlannedCase| is_work(case) && case.jobs.iter().any(|job| job.profile.is_some());
     context.report.plan.cases.iter().filter(is_profiled).count()
 }
 

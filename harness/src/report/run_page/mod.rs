@@ -151,9 +151,9 @@ fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
         escaped(&summary.run_id)
     )?;
     contents(context, out)?;
-    diagnosis::section(context, out)?;
     windows::section(context, out)?;
     grid::section(context, out)?;
+    diagnosis::section(context, out)?;
     parts::section(context, out)?;
     numbers::section(context, out)?;
     unmeasured::section(context, out)?;
@@ -171,9 +171,9 @@ fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
 /// Where each section is.
 fn contents(context: &Context, out: &mut dyn Write) -> io::Result<()> {
     let sections = [
-        ("diagnosis", "What limits the work"),
         ("windows", "Failing windows"),
         ("grid", "Nodes and cases"),
+        ("diagnosis", "What limits the work"),
         ("parts", "NICs and GPUs"),
         ("numbers", "Numbers"),
         ("unmeasured", "Not measured"),

@@ -39,7 +39,7 @@ fn certificate(text: &mut String, of: &Acceptance) -> std::fmt::Result {
         text,
         "\nA node is accepted only if every assertion of every stage passed for it; numbers that have nothing to \
          compare with are counted as unjudged. Inconclusive results leave it not decided, which is no acceptance. `sha256sum -c SHA256SUMS` in this folder shows that no file was changed; \
-         each folder below `runs` is a complete run, which `harness --run PATH --from judge` judges again."
+         each folder below `runs` is a complete run, which `harness replay --run PATH --from judge` judges again."
     )?;
     rejected_nodes(text, of)?;
     open_nodes(text, of)?;
@@ -114,7 +114,7 @@ fn rejected_nodes(text: &mut String, of: &Acceptance) -> std::fmt::Result {
                 one.node,
                 one.stage,
                 culprit.code,
-                culprit.severity,
+                in_certificate(&culprit.severity),
                 cell(&culprit.part),
                 cell(&culprit.evidence),
                 one.run.as_deref().unwrap_or("probe.json")
@@ -122,6 +122,11 @@ fn rejected_nodes(text: &mut String, of: &Acceptance) -> std::fmt::Result {
         }
     }
     writeln!(text, "\n`harness explain CODE` prints the cause and the next step of each.")
+}
+
+/// What is to be done: a vendor reads `watch` as to do nothing.
+fn in_certificate(severity: &str) -> &str {
+    if severity == "watch" { "look into" } else { severity }
 }
 
 fn open_nodes(text: &mut String, of: &Acceptance) -> std::fmt::Result {

@@ -4,6 +4,7 @@
 mod effect;
 mod groups;
 mod numbers;
+mod parts;
 #[cfg(test)]
 mod runs_tests;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod verdicts;
 pub use effect::{Culprits, Effect, Named};
 pub use groups::{NumberGroup, VerdictGroup};
 pub use numbers::{Beyond, Changed, Numbers};
+pub use parts::PartChanged;
 pub use verdicts::{Turned, Verdicts};
 
 use crate::fingerprint::{Difference, differences};
@@ -175,6 +177,11 @@ fn outcome(apart: &[String], verdicts: &Verdicts, metrics: &Numbers) -> (Outcome
             "number is worse by more than its noise",
             "numbers are worse by more than their noise",
         ),
+        counted(
+            metrics.worse_parts(true),
+            "number of one part is worse while its peers are not",
+            "numbers of single parts are worse while their peers are not",
+        ),
     ]
     .into_iter()
     .flatten()
@@ -194,6 +201,11 @@ fn outcome(apart: &[String], verdicts: &Verdicts, metrics: &Numbers) -> (Outcome
             metrics.unknown(),
             "number is worse, but its noise is unknown",
             "numbers are worse, but their noise is unknown",
+        ),
+        counted(
+            metrics.worse_parts(false),
+            "number of one part is worse, but how much such parts vary is unknown",
+            "numbers of single parts are worse, but how much such parts vary is unknown",
         ),
         counted(
             metrics.moved(),
@@ -216,7 +228,10 @@ fn outcome(apart: &[String], verdicts: &Verdicts, metrics: &Numbers) -> (Outcome
     .flatten()
     .collect();
     match open.is_empty() {
-        true => (Outcome::Same, vec!["nothing is worse by more than its noise".to_owned()]),
+        true => {
+            let alone = if metrics.parts_compared > 0 { ", nor one part alone" } else { "" };
+            (Outcome::Same, vec![format!("nothing is worse by more than its noise{alone}")])
+        }
         false => (Outcome::Inconclusive, open),
     }
 }

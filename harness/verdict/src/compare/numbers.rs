@@ -1,8 +1,9 @@
 //! The numbers of two runs, by what they measure: the medians of both, and whether they differ by more than the noise
 //! of both. The samples of one run share its moment, so that a difference that two healthy runs may have is no change.
 
+use super::parts::{self, OfKey, PartChanged};
 use crate::history::past::Run;
-use crate::history::series::{Key, Samples, contradiction};
+use crate::history::series::{ByPart, Key, Samples, contradiction};
 use base::text::count;
 use config::baseline::propose::floor;
 use config::bounds::{self, KeySpread, Pool, Spread};
@@ -11,7 +12,7 @@ use metric::{Dim, Dims, Metric, RunNoise};
 use model::artefact::PlannedCase;
 use recipes::recipe;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The numbers of both runs, compared key by key.
 #[derive(Debug, Default, Serialize)]
@@ -26,6 +27,10 @@ pub struct Numbers {
     pub only_b: Vec<String>,
     /// Measured in both, and not compared: why.
     pub uncounted: Vec<String>,
+    /// How many numbers of one part alone were compared.
+    pub parts_compared: usize,
+    /// Parts that are worse while their peers are not, the worst first.
+    pub parts: Vec<PartChanged>,
 }
 
 /// One number in both runs.
@@ -112,6 +117,8 @@ pub(super) fn compare(a: &Run, b: &Run) -> Result<Numbers, String> {
     let pairs = both().count() as u32;
     let pools = pools(&of_a, &of_b);
     let resolutions = resolutions(&of_a, &of_b);
+    let noise = |metric: &str| recipe::built_in(metric).map_or(RunNoise::Relative, |metric| metric.run_noise);
+    let mut by_part = Vec::new();
     for (key, (unit, better, was), (_, _, is)) in both() {
         if let Some(why) = was.why_not().or_else(|| is.why_not()) {
             numbers.uncounted.push(format!("{}: {why}", name(key)));
@@ -122,8 +129,9 @@ pub(super) fn compare(a: &Run, b: &Run) -> Result<Numbers, String> {
             pool: pools.get(metric),
             resolution: resolutions.get(metric).copied().unwrap_or_default(),
             pairs,
-            noise: recipe::built_in(metric).map_or(RunNoise::Relative, |metric| metric.run_noise),
+            noise: noise(metric),
         };
+        by_part.push(OfKey { key, unit: *unit, better: *better, was, is });
         let one = changed(key, (*unit, *better), was, is, &known);
         // Without some of its parts the middle moves though nothing has changed.
         if one.beyond.is_change()
@@ -135,6 +143,13 @@ pub(super) fn compare(a: &Run, b: &Run) -> Result<Numbers, String> {
         numbers.compared += 1;
         numbers.all.push(one);
     }
+    let of_parts = |metric: &str| Known {
+        pool: None,
+        resolution: resolutions.get(metric).copied().unwrap_or_default(),
+        pairs,
+        noise: noise(metric),
+    };
+    (numbers.parts_compared, numbers.parts) = parts::compare(&by_part, of_parts);
     let size = |one: &Changed| one.change.map_or(f64::INFINITY, f64::abs);
     numbers.all.sort_by(|x, y| {
         (x.beyond.cmp(&y.beyond))
@@ -155,7 +170,7 @@ fn measured(run: &Run) -> Result<Measured, String> {
             let (.., samples) = all.entry(key).or_insert_with(|| (row.unit, row.better, Samples::default()));
             samples.take(row.value);
             if row.value.is_finite() {
-                samples.parts.insert(part(case, row));
+                samples.parts.entry(part(case, row)).or_default().push(row.value);
             }
             samples.contradiction.clone_from(why);
         }
@@ -180,10 +195,11 @@ fn part(case: &PlannedCase, row: &Metric) -> Dims {
 
 /// Why the numbers of two runs are not of the same parts; on other nodes the parts have other names, and only how many
 /// there are can be compared.
-fn other_parts(a: &BTreeSet<Dims>, b: &BTreeSet<Dims>, same_nodes: bool) -> Option<String> {
-    let is_alike = if same_nodes { a == b } else { a.len() == b.len() };
+fn other_parts(a: &ByPart, b: &ByPart, same_nodes: bool) -> Option<String> {
+    let lacks = |one: &ByPart, other: &ByPart| one.keys().filter(|part| !other.contains_key(*part)).count();
+    let differing = lacks(a, b) + lacks(b, a);
+    let is_alike = if same_nodes { differing == 0 } else { a.len() == b.len() };
     (!is_alike).then(|| {
-        let differing = a.symmetric_difference(b).count();
         let apart = if same_nodes { format!(", {differing} in one run only") } else { String::new() };
         format!("measured of {} and of {}{apart}", count(a.len(), "part"), count(b.len(), "part"))
     })
@@ -234,7 +250,7 @@ pub(super) fn last_digit(value: f64) -> f64 {
 }
 
 /// Two numbers that are the same may be printed one step apart; where both are middles of few, a little more.
-const LAST_DIGITS: f64 = 1.5;
+pub(super) const LAST_DIGITS: f64 = 1.5;
 
 /// What a number loses where it is written in binary, as a fraction.
 const ROUNDING: f64 = 1e-9;
@@ -329,6 +345,11 @@ impl Numbers {
     /// How many are worse while their noise is unknown.
     pub(crate) fn unknown(&self) -> usize {
         self.count(Beyond::Unknown)
+    }
+
+    /// How many numbers of one part fell behind those of its peers; where `is_known` is false, by an unknown chance.
+    pub(crate) fn worse_parts(&self, is_known: bool) -> usize {
+        self.parts.iter().filter(|part| part.is_known == is_known).count()
     }
 
     /// How many changed without a better direction.

@@ -128,6 +128,62 @@ fn a_number_of_which_parts_are_missing_is_not_counted_as_worse() {
 }
 
 #[test]
+fn one_node_of_many_that_fell_is_worse_though_the_middle_did_not_move() {
+    let fell = |at: usize, factor: f64| {
+        let mut values = STEADY;
+        values[at] *= factor;
+        compared(on_nodes(1, &STEADY), on_nodes(2, &values))
+    };
+    let found = fell(2, 0.5);
+    assert_eq!((found.metrics.worse(), found.metrics.parts_compared), (0, 6), "{:?}", found.metrics.all);
+    let [part] = found.metrics.parts.as_slice() else { panic!("{:?}", found.metrics.parts) };
+    assert_eq!((part.part.as_str(), part.peers, part.is_known), ("n2 rdmap79s0", 5, true));
+    assert!((part.change + 0.5).abs() < 1e-9 && part.peers_change.abs() < 0.01, "{part:?}");
+    assert_eq!((found.outcome, found.outcome.exit_code()), (Outcome::Worse, 1), "{:?}", found.because);
+    // By no more than healthy parts vary, and better, is nothing.
+    for factor in [0.98, 1.0, 2.0] {
+        let same = fell(2, factor);
+        assert_eq!(
+            (same.outcome, same.metrics.parts.len()),
+            (Outcome::Same, 0),
+            "{factor}: {:?}",
+            same.metrics
+        );
+    }
+    // All together are the number's own change.
+    let all = compared(on_nodes(1, &STEADY), on_nodes(2, &STEADY.map(|value| value * 0.5)));
+    assert_eq!((all.outcome, all.metrics.parts.len()), (Outcome::Worse, 0), "{:?}", all.metrics);
+    // A part that moves nothing any more is beyond any spread; one of two is, too, where how they vary is unknown.
+    assert_eq!(fell(0, 0.0).metrics.parts.len(), 1);
+    let of_two = compared(on_nodes(1, &[12.0, 12.0]), on_nodes(2, &[12.0, 6.0]));
+    assert_ne!(of_two.outcome, Outcome::Same, "{:?}", of_two.metrics);
+}
+
+#[test]
+fn parts_that_vary_by_chance_are_not_worse() {
+    // Each run draws its own numbers: about 3 % apart, on 16 nodes.
+    let drawn = |minute: usize, seed: u64| {
+        let mut state = seed;
+        let values: Vec<f64> = (0..16)
+            .map(|_| {
+                let mut sum = 0.0;
+                for _ in 0..12 {
+                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    sum += (state >> 33) as f64 / (1u64 << 31) as f64;
+                }
+                12.0 * (1.0 + 0.03 * (sum - 6.0))
+            })
+            .collect();
+        on_nodes(minute, &values)
+    };
+    let alarms = (0..50).filter(|at| {
+        let found = compared(drawn(1, 2 * at + 1), drawn(2, 2 * at + 2));
+        !found.metrics.parts.is_empty()
+    });
+    assert!(alarms.count() <= 1);
+}
+
+#[test]
 fn a_contradicted_number_is_not_compared() {
     let mut contradicted = slower(2);
     contradicted.analysis.jobs.entry(JOB.into()).or_default().doubts = vec![Contradiction {

@@ -9,6 +9,9 @@ use rand_chacha::ChaCha8Rng;
 /// Of a hundred questions about runs that did not change, at most one reports a change, however many series it is about.
 pub const FALSE_ALARMS: f64 = 0.01;
 
+/// With fewer runs no order of them is rare enough to report a change.
+pub const FEWEST_RUNS: usize = 10;
+
 /// A level is that of two runs at least: one run alone may lie off for any reason.
 const FEWEST: usize = 2;
 

@@ -133,6 +133,15 @@ pub fn read(folder: &Path) -> Result<Past, String> {
     Ok(read_runs(&all, &mut |path| run(path)))
 }
 
+/// Every run of several folders, such as those of deliveries beside the project's own.
+pub fn read_all(all: &[PathBuf]) -> Result<Past, String> {
+    let mut found = Vec::new();
+    for folder in all {
+        found.append(&mut all_folders(folder)?);
+    }
+    Ok(read_runs(&found, &mut |path| run(path)))
+}
+
 /// Runs as lists need them, from the index where they have not changed.
 #[derive(Debug)]
 pub struct Outlines {

@@ -35,6 +35,11 @@ pub struct Key {
 const SAMPLES: [Dim; 9] =
     [Dim::Case, Dim::Job, Dim::Node, Dim::Nic, Dim::Peer, Dim::Gpu, Dim::Round, Dim::Rank, Dim::Step];
 
+/// Whether a dimension is of parts or repetitions, which no key has.
+pub fn is_of_samples(dim: Dim) -> bool {
+    SAMPLES.contains(&dim)
+}
+
 /// The series to find.
 #[derive(Debug, Clone, Default)]
 pub struct SeriesRequest {
@@ -153,8 +158,13 @@ struct Measured {
 
 impl Measured {
     fn take(&mut self, at: usize, run: &Run, case: &PlannedCase, metrics: &Metrics, request: &SeriesRequest) {
-        let query = Query { metric: request.metric.clone(), dims: request.dims.clone() };
-        let rows = metrics.select(&query);
+        // What is measured of a whole job names no node: it is of each of the job's.
+        let node = request.dims.word(Dim::Node);
+        let mut dims = Dims::new();
+        for (dim, value) in request.dims.iter().filter(|(dim, _)| *dim != Dim::Node) {
+            dims.set(dim, value.clone());
+        }
+        let rows = metrics.select(&Query { metric: request.metric.clone(), dims });
         if rows.is_empty() {
             return;
         }
@@ -163,6 +173,13 @@ impl Measured {
             case.jobs.iter().map(|job| (job.name.as_str(), job)).collect();
         for metric in rows {
             let job = metric.dims.word(Dim::Job).and_then(|name| jobs.get(name).copied());
+            let is_on = |node: &str| match metric.dims.word(Dim::Node) {
+                Some(own) => own == node,
+                None => job.is_some_and(|job| job.nodes.iter().any(|one| one == node)),
+            };
+            if node.is_some_and(|node| !is_on(node)) {
+                continue;
+            }
             let key = Key::with_job(run, case, metric, job);
             if request.nodes.is_some() && request.nodes != key.nodes {
                 continue;
@@ -191,6 +208,9 @@ impl Measured {
     }
 }
 
+/// Finite values by what they were measured of.
+pub(crate) type ByPart = BTreeMap<Dims, Vec<f64>>;
+
 /// What one run measured of one key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Samples {
@@ -201,7 +221,7 @@ pub(crate) struct Samples {
     /// Why another source contradicts them.
     pub contradiction: Option<String>,
     /// What the finite ones were measured of, where that was asked.
-    pub parts: BTreeSet<Dims>,
+    pub parts: ByPart,
 }
 
 impl Samples {

@@ -102,6 +102,16 @@ impl Code {
         Code::find(code)
     }
 
+    /// That of a reason why a node cannot pass, as the probe words it: what is broken or absent is not a setting.
+    pub fn of_unfit(why: &str) -> &'static Code {
+        match why {
+            _ if why.starts_with("NICs whose link is not active") => &NIC_DOWN,
+            _ if why.starts_with("NICs: ") && why.contains("missing: ") => &NIC_MISSING,
+            _ if lacks_gpus(why) || why.starts_with("`nvme_drives` must be at least ") => &NODE_PART_MISSING,
+            _ => &NODE_UNFIT,
+        }
+    }
+
     /// That of what a run names. Suspects have none: nothing shows which of them is at fault.
     pub fn for_culprit(culprit: &Culprit) -> Option<&'static Code> {
         match culprit {
@@ -175,6 +185,14 @@ impl Code {
     }
 }
 
+/// Of `nvidia-smi lists 7 GPUs, expected 8`: more than expected, or none at all, is a profile or a driver.
+fn lacks_gpus(why: &str) -> bool {
+    let number = |text: &str| text.split(' ').next().and_then(|word| word.parse::<u32>().ok());
+    let rest = why.strip_prefix("nvidia-smi lists ");
+    let expected = why.split_once(", expected ").and_then(|(_, expected)| number(expected));
+    rest.and_then(number).zip(expected).is_some_and(|(there, expected)| 0 < there && there < expected)
+}
+
 /// Whether evidence begins with the name of a metric, be it one of a user's recipe, and not with the cause by which a job
 /// failed.
 fn is_of_metric(evidence: &str, plan: &Plan) -> bool {
@@ -184,13 +202,14 @@ fn is_of_metric(evidence: &str, plan: &Plan) -> bool {
 }
 
 /// Every code once, as `harness explain` lists them.
-pub static CODES: [&Code; 29] = [
+pub static CODES: [&Code; 31] = [
     &NODE_SLOW,
     &NODE_UNCLEAR,
     &NODE_BROKEN,
     &NODE_LOST,
     &NODE_UNFIT,
     &NODE_DIFFERS,
+    &NODE_PART_MISSING,
     &GPU_SLOW,
     &GPU_WRONG,
     &GPU_XID,
@@ -213,6 +232,7 @@ pub static CODES: [&Code; 29] = [
     &MEMORY_SLOW,
     &NODE_LEAK,
     &DISK_SLOW,
+    &DISK_ERRORS,
     &FLEET_SLOW,
 ];
 
@@ -262,6 +282,14 @@ static NODE_UNFIT: Code = Code {
     next: "bring it in line with the other nodes (`harness inventory diff` lists the differences), then probe it again",
 };
 
+static NODE_PART_MISSING: Code = Code {
+    name: "HRN-NODE-PART-MISSING",
+    severity: Severity::Reboot,
+    what: "a node that lists fewer GPUs, drives or other parts than its instance type has",
+    cause: "a part that is not there, did not come up at boot, or has fallen off its bus",
+    next: "reboot the node once and probe it again (`harness inventory probe`); replace it if the part stays away",
+};
+
 static GPU_SLOW: Code = Code {
     name: "HRN-GPU-SLOW",
     severity: Severity::Reset,
@@ -285,7 +313,7 @@ static GPU_DIAGNOSIS: Code = Code {
     what: "one GPU on which tests of DCGM's diagnosis fail",
     cause: "see the evidence: it holds DCGM's message, such as memory errors that cannot be corrected or a row that could \
             not be remapped",
-    next: "do what the message says; reset the GPU or reboot the node, and run the diagnosis again (`harness --suite \
+    next: "do what the message says; reset the GPU or reboot the node, and run the diagnosis again (`harness run --suite \
            node-p5 diagnosis`); replace the node if the test fails again",
 };
 
@@ -294,7 +322,7 @@ static GPU_DIED: Code = Code {
     severity: Severity::Reset,
     what: "one GPU on which a program died or stood still under full load, while the others of its node went on",
     cause: "an error of its memory, its power or its connection: the kernel log has an Xid of that moment",
-    next: "look for the Xid in the kernel log, reset the GPU or reboot the node, load it again (`harness --suite node-p5 \
+    next: "look for the Xid in the kernel log, reset the GPU or reboot the node, load it again (`harness run --suite node-p5 \
            load`); replace the node if it dies again",
 };
 
@@ -321,7 +349,7 @@ static GPU_ECC: Code = Code {
     severity: Severity::Reset,
     what: "one GPU whose memory has errors that are not corrected, more and more that are, or a row that waits to be replaced",
     cause: "a cell of its memory: the GPU takes the row out of use at its next reset, as long as it has spare ones",
-    next: "reset the GPU or reboot the node, and load it again (`harness --suite node-p5 load`); replace the node if errors \
+    next: "reset the GPU or reboot the node, and load it again (`harness run --suite node-p5 load`); replace the node if errors \
            come back or remapping fails",
 };
 
@@ -356,10 +384,18 @@ static NODE_LEAK: Code = Code {
 static DISK_SLOW: Code = Code {
     name: "HRN-DISK-SLOW",
     severity: Severity::Watch,
-    what: "a node whose disk is slower than those of its peers, or returns errors",
+    what: "a node whose disk is slower than those of its peers",
     cause: "a drive that is worn or missing from its array, or other traffic on a shared file system",
     next: "look at `dmesg`, `smartctl -a` and the array of the disk; of a shared file system, at its servers and its client \
            on the node",
+};
+
+static DISK_ERRORS: Code = Code {
+    name: "HRN-DISK-ERRORS",
+    severity: Severity::Replace,
+    what: "a node whose disk returns errors",
+    cause: "a drive that fails, or the connection to it; of a shared file system, its servers or its client on the node",
+    next: "look at `dmesg` and `smartctl -a` of the disk; replace the drive or the node, or mend the shared file system",
 };
 
 static NVLINK_SLOW: Code = Code {
@@ -420,7 +456,8 @@ static RANK_LATE: Code = Code {
     cause: "the host side of its process, between collectives: CPU, data loader, storage, its share of the work; or \
             kernels that take longer on its GPU than on the others",
     next: "check CPU load, data loader and storage of that process, and other processes on its node; compare its kernels \
-           with those of other ranks (`harness stats cuda_gpu_kern_sum`); isolate again with another workload",
+           with those of other ranks (`harness recipe cuda_gpu_kern_pace --input REPORTS`, the job's folder below `raw`); \
+           load its GPU by itself (`harness run --suite node-p5 load`)",
 };
 
 static NIC_DOWN: Code = Code {
@@ -463,7 +500,7 @@ static NET_DOWNGRADED: Code = Code {
     severity: Severity::Configure,
     what: "a node whose NCCL used a slow transport: no GPUDirect RDMA, sockets, or another provider than `efa`",
     cause: "a module that is not loaded (gdrdrv, nvidia-peermem), a missing plugin, or a variable that disables it",
-    next: "read its NCCL log (`harness logs nccl`) and its environment (`harness inventory diff`), fix it, isolate again",
+    next: "read its NCCL log (`harness logs nccl FILE`) and its environment (`harness inventory diff`), fix it, isolate again",
 };
 
 static FLEET_SLOW: Code = Code {
@@ -472,13 +509,30 @@ static FLEET_SLOW: Code = Code {
     what: "all nodes are equally slow, below the accepted baseline; no node is blamed",
     cause: "something that all of them share: a variable, an image, a driver, the network as a whole, or a baseline that \
             was made on other software",
-    next: "compare the software with that of the baseline's runs (`harness baseline show`), lint the environment (`harness \
+    next: "compare the software with that of the baseline's runs (`harness baseline show INSTANCE`), lint the environment (`harness \
            check`), check recent changes; isolate compares nodes with each other, so it finds no culprit here",
 };
 
 #[cfg(test)]
 mod tests {
-    use super::CODES;
+    use super::{CODES, Code};
+
+    #[test]
+    fn what_a_probe_finds_broken_or_absent_is_no_setting() {
+        for (why, code) in [
+            ("NICs whose link is not active: rdmap79s0 1: DOWN", "HRN-NIC-DOWN"),
+            ("NICs: 31 of 32, missing: rdmap79s0", "HRN-NIC-MISSING"),
+            ("nvidia-smi lists 7 GPUs, expected 8 (`p5`)", "HRN-NODE-PART-MISSING"),
+            ("nvidia-smi lists 1 GPU, expected 8 (`p5`)", "HRN-NODE-PART-MISSING"),
+            ("nvidia-smi lists 8 GPUs, expected 4 (`p5`)", "HRN-NODE-UNFIT"),
+            ("nvidia-smi lists 0 GPUs, expected 8 (`p5`)", "HRN-NODE-UNFIT"),
+            ("`nvme_drives` must be at least 8, but is 7", "HRN-NODE-PART-MISSING"),
+            ("`kernel` is 6.5, on most nodes 6.8", "HRN-NODE-UNFIT"),
+            ("nvidia-smi lists many, expected few", "HRN-NODE-UNFIT"),
+        ] {
+            assert_eq!(Code::of_unfit(why).name, code, "{why}");
+        }
+    }
 
     #[test]
     fn messages() {

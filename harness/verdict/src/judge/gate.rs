@@ -530,11 +530,13 @@ pub(super) fn outcomes(
             }
         }
     }
-    // A job that was stopped, that waited in the queue or that failed on this machine is evidence against no node.
+    // A job that was stopped, pushed aside, that waited in the queue or that failed on this machine is evidence against no
+    // node.
     let ran = |record: &JobRecord| match &record.end {
         Ended::NotRun { .. }
         | Ended::Interrupted { .. }
         | Ended::Cancelled
+        | Ended::Preempted
         | Ended::Requeued { .. }
         | Ended::FolderFailed { .. }
         | Ended::AllocationOver { .. }

@@ -34,14 +34,14 @@ const P99: MetricSpec = disk_metric(
 )
 .varying(RunNoise::NotComparable);
 const ERRORS: MetricSpec =
-    disk_metric("fio.errors", "jobs of fio that ended with an error", Unit::Count, Better::Lower).checking(
-        DataCheck {
+    disk_metric("fio.errors", "jobs of fio that ended with an error", Unit::Count, Better::Lower)
+        .checking(DataCheck {
             sound: 0.0,
             cause: "disk-errors",
             wrong: "fio reports errors",
             next: "assert `fio.errors` with `equals = 0` in the case",
-        },
-    );
+        })
+        .naming(Names::Coded(Some("disk"), "HRN-DISK-ERRORS"));
 
 pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
     name: "fio",

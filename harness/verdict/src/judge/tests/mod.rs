@@ -380,7 +380,9 @@ fn what_somebody_stopped_speaks_against_no_node() {
         (Ended::Requeued { reason: "r".into() }, false),
         (Ended::QueueStuck { reason: "JobHeldAdmin".into() }, false),
         (Ended::LaunchFailed { why: "sbatch: error: Invalid account".into() }, false),
-        (Ended::Preempted, true),
+        (Ended::Preempted, false),
+        (Ended::Deadline, false),
+        (Ended::AllocationOver { limit_s: 60 }, false),
         (Ended::TimeLimit { limit_s: 1 }, true),
     ] {
         let mut world = World::new(at_least(10.0));
