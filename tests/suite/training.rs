@@ -182,6 +182,16 @@ fn shipped(suite: &str, inventory: &str, fault: Option<&str>) -> (Project, Ran) 
     (project, ran)
 }
 
+/// Over ssh and in pods torchrun has all ranks of a node, and the one report there holds all of their processes.
+#[test]
+fn nemo_passes_where_one_report_holds_all_ranks_of_a_node() {
+    for seed in ["7", "8", "9"] {
+        let project = Project::new();
+        let ran = project.harness(&["--suite", "nemo-p5", "--inventory", "sim-ssh", "-q", "--seed", seed]);
+        assert_eq!(ran.code, Some(0), "seed {seed}: {}", ran.all());
+    }
+}
+
 const SHIPPED: [(&str, &str, &str, &str); 3] = [
     ("fsdp-p5", "default", "p5-002", "rdmap113s0"),
     ("nemo-p5", "default", "p5-002", "rdmap113s0"),

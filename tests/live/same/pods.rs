@@ -1,6 +1,7 @@
 //! Pods of a real Kubernetes beside simulated and real ssh: by the same model the same verdicts and the same culprits, for
-//! the suite that ships, for twelve faults, for node tools, and for what `isolate` and `accept` make of runs.
+//! the suite that ships, for twelve faults, for node tools, for a training, and for what `isolate` and `accept` make of runs.
 
+use super::trainings::first_case;
 use super::ways::{SHORT_S, SuiteRequest, Way, beside_pods, by_pods, pods, simulated_ssh};
 use super::{assert_same_verdicts, parts};
 use crate::fact::Fact;
@@ -13,6 +14,7 @@ pub(super) const FACTS: &[Fact] = &[
     ("six_faults_of_nodes_have_the_verdicts_and_culprits_of_ssh", nodes),
     ("six_faults_between_nodes_have_the_verdicts_and_culprits_of_ssh", fabric),
     ("node_tools_and_collectives_by_pytorch_have_the_verdicts_of_simulated_ssh", tools),
+    ("nemo_p5_with_fewer_steps_passes_in_pods", nemo),
     ("isolate_names_the_slow_nic_of_one_of_four_pods", isolated),
     ("accept_rejects_the_one_of_two_new_nodes_with_a_slow_nic", accepted),
 ];
@@ -96,6 +98,14 @@ fn tools() {
         assert_eq!((way.ran.code, blamed), (Some(1), wanted), "{}: {}", way.name, way.ran.all());
     }
     assert_same_verdicts(&ways);
+}
+
+/// All of it is lived through, as over Slurm.
+fn nemo() {
+    let text = first_case("nemo-p5", &[("steps = 40", "steps = 12"), ("20..25", "6..11")]);
+    let way = by_pods(&SuiteRequest { suite: "nemo-p5", faults: &[], text: &text, floor_s: 600.0 });
+    assert_eq!(way.ran.code, Some(0), "{}", way.ran.all());
+    way.assert_marked();
 }
 
 const SLOW_NIC: &[&str] = &["n4:nic-slow=0.5@rdmap113s0"];

@@ -13,7 +13,7 @@ pub(super) const FACTS: &[Fact] = &[
 ];
 
 /// The first case of a suite that ships, with other words in the place of some.
-fn first_case(suite: &str, instead: &[(&str, &str)]) -> String {
+pub(super) fn first_case(suite: &str, instead: &[(&str, &str)]) -> String {
     let path = root().join(format!("suites/{suite}.toml"));
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let head = text.find("[[case]]").expect("a case");

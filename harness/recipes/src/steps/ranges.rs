@@ -57,8 +57,12 @@ const SURE: f64 = 0.5;
 /// Nor, where it is not called as steps are, less sure than this.
 const SURE_OF_ANY: f64 = 0.8;
 
+/// A window that opens and closes while a process is within a step cuts one at either end.
+const MOST_CUT: usize = 2;
+
 /// The ranges that repeat as steps do, where there are such: those that are called steps before others, numbered ones
-/// before others, then the surest, then those that last longest.
+/// before others, then the surest, then those that last longest. Threads of one session mark the same steps, and a window
+/// cuts those of some: of the same ranges those count of which none is cut.
 pub fn repeated(spans: &[Span]) -> Option<Found> {
     let mut candidates: Vec<Series> = series(spans).into_iter().filter(Series::may_be_steps).collect();
     candidates.sort_by(|a, b| {
@@ -70,7 +74,17 @@ pub fn repeated(spans: &[Span]) -> Option<Found> {
             .then(last(b).cmp(&last(a)))
             .then(a.name().cmp(&b.name()))
     });
-    candidates.into_iter().next().map(Series::found)
+    let surest = candidates.first()?;
+    let same = |series: &Series| {
+        let is_it = (&series.domain, &series.text) == (&surest.domain, &surest.text);
+        is_it && series.is_numbered() == surest.is_numbered()
+    };
+    let most = surest.steps.len() + MOST_CUT;
+    let of_same =
+        candidates.iter().enumerate().filter(|(_, series)| same(series) && series.steps.len() <= most);
+    // Of several as long the surest.
+    let whole = of_same.max_by_key(|(at, series)| (series.steps.len(), std::cmp::Reverse(*at)))?.0;
+    Some(candidates.swap_remove(whole).found())
 }
 
 /// The ranges of one thread, domain and stem, outermost ones only.

@@ -265,6 +265,29 @@ fn a_missing_number_is_noted_and_a_range_in_one_of_its_own_name_is_no_step() {
 }
 
 #[test]
+fn of_threads_that_mark_the_same_steps_those_count_of_which_a_window_cuts_none() {
+    let names: Vec<String> = (70..=75).map(|number| format!("step {number}")).collect();
+    let of = |thread: i64, uneven: i64, cut: usize| {
+        let whole = names.iter().enumerate().skip(cut);
+        whole.map(move |(at, name)| {
+            let start = at as i64 * 1000 + (at as i64 % 2) * uneven;
+            Span { thread, ..span(name, start, 950 - uneven) }
+        })
+    };
+    // The surest lacks its first, which began before the window opened.
+    let spans: Vec<Span> = of(7, 0, 1).chain(of(8, 30, 0)).chain(of(9, 20, 0)).chain(of(10, 10, 1)).collect();
+    let found = repeated(&spans).expect("steps");
+    assert_eq!(numbers(&found), [70, 71, 72, 73, 74, 75].map(Some));
+    assert_eq!(found.steps[1].start, 1020, "of those the surest");
+    // A thread that does something more often than a window can cut is another matter.
+    let often: Vec<String> = (0..20).map(|number| format!("step {number}")).collect();
+    let more =
+        often.iter().enumerate().map(|(at, name)| Span { thread: 3, ..span(name, at as i64 * 300, 160) });
+    let spans: Vec<Span> = of(7, 0, 0).chain(more).collect();
+    assert_eq!(repeated(&spans).map(|found| found.steps.len()), Some(6));
+}
+
+#[test]
 fn a_number_that_counts_calls_makes_no_steps_of_them() {
     let names: Vec<String> = (0..20).map(|at| format!("copy, op_id = {}", 1000 + 554 * at)).collect();
     let spans = |ns: i64| -> Vec<Span<'_>> {

@@ -166,13 +166,44 @@ fn node_of(job: &JobInput, host: &str) -> String {
     job.nodes.iter().find(is_it).cloned().unwrap_or_else(|| host.to_owned())
 }
 
+/// By rank. A report of one process is of the rank that its file has; several under one launcher have theirs from NCCL.
 fn reports(job: &JobInput, output: &mut Output) -> BTreeMap<u64, (String, Reported)> {
-    let mut all = BTreeMap::new();
+    let mut read = Vec::new();
     for file in job.files_of(FileRole::NsysExport) {
         let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
         match job.report_extract(SPEC.name, file, || reported::read(file)) {
-            Ok(reported) => drop(all.insert(u64::from(rank), (node.clone(), reported))),
+            Ok(processes) => read.push((file, rank, node, processes)),
             Err(finding) => output.findings.push(*finding),
+        }
+    }
+    let processes: usize = read.iter().map(|(.., processes)| processes.len()).sum();
+    let world = match &job.workload {
+        Workload::Training { ranks, .. } => *ranks as usize,
+        _ => processes,
+    };
+    let mut all = BTreeMap::new();
+    for (file, rank, node, processes) in read {
+        let is_alone = processes.len() == 1;
+        let count = processes.len();
+        let rank_of = |one: &Reported| match one.place {
+            _ if is_alone => Some(u64::from(rank)),
+            Some((rank, of)) if of as usize == world => Some(u64::from(rank)),
+            _ => None,
+        };
+        let ranked: Option<Vec<_>> = processes.into_iter().map(|one| Some((rank_of(&one)?, one))).collect();
+        let known = ranked.filter(|ranked| {
+            let own: BTreeSet<u64> = ranked.iter().map(|(rank, _)| *rank).collect();
+            own.len() == ranked.len() && own.iter().all(|rank| !all.contains_key(rank))
+        });
+        match known {
+            Some(ranked) => all.extend(ranked.into_iter().map(|(rank, one)| (rank, (node.clone(), one)))),
+            None => {
+                let why = format!(
+                    "not compared: the ranks of its {count} processes are unknown; trace `nvtx` from the start, or start each \
+                     rank as a task"
+                );
+                output.findings.push(file.finding(CrossFinding::NotCompared.code(), why));
+            }
         }
     }
     all

@@ -1,16 +1,18 @@
-//! The NCCL calls in the report of one rank, and the kernels that they launched.
+//! The NCCL calls in a report by process, and the kernels that they launched.
 
 use super::super::InputFile;
 use crate::recipe::shared_findings::{CallFinding, ReportFinding};
 use nsys::export::ExportError;
 use nsys::loss::loss;
-use nsys::nccl::{Function, NcclCalls};
-use nsys::trace::Trace;
+use nsys::nccl::{Call, Function, NcclCalls};
+use nsys::trace::{Trace, process_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Reported {
+    /// In the largest of the process's communicators, with the number of its ranks; where the report has them.
+    pub place: Option<(u32, u32)>,
     /// In the order in which they were made, with the bytes of their payloads.
     pub calls: Vec<(Function, Option<u64>)>,
     /// The same with the calls of a group as one.
@@ -24,8 +26,9 @@ pub(super) struct Reported {
     pub first_of_another: Option<(String, String)>,
 }
 
-/// A report without calls of NCCL has none, and no kernels of it either.
-pub(super) fn read(file: &InputFile) -> Result<Reported, (&'static str, String)> {
+/// Of each process that calls NCCL: torchrun has several in one session. A report without calls of NCCL has none, and no
+/// kernels of it either.
+pub(super) fn read(file: &InputFile) -> Result<Vec<Reported>, (&'static str, String)> {
     let unreadable = |error: ExportError| (ReportFinding::Unreadable.code(), error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     // Missing calls may be among the lost events.
@@ -33,7 +36,7 @@ pub(super) fn read(file: &InputFile) -> Result<Reported, (&'static str, String)>
         return Err((code, format!("the profiler reported: {text}")));
     }
     match NcclCalls::read(&trace).map_err(unreadable)? {
-        Some(calls) if !calls.calls.is_empty() => Ok(count_calls(&calls)),
+        Some(calls) if !calls.calls.is_empty() => Ok(by_process(&calls)),
         _ => {
             let why = "no NCCL call was traced; trace `nvtx`, and use an NCCL built with NVTX ranges";
             Err((CallFinding::NoNcclCalls.code(), why.to_owned()))
@@ -41,17 +44,27 @@ pub(super) fn read(file: &InputFile) -> Result<Reported, (&'static str, String)>
     }
 }
 
-fn count_calls(all: &NcclCalls) -> Reported {
+fn by_process(all: &NcclCalls) -> Vec<Reported> {
+    let processes: BTreeSet<i64> = all.calls.iter().map(|call| process_of(call.global_tid)).collect();
+    let is_alone = processes.len() == 1;
+    processes.into_iter().map(|process| count_calls(all, process, is_alone)).collect()
+}
+
+/// Kernels of a process that calls nothing count where there is one alone that does.
+fn count_calls(all: &NcclCalls, process: i64, is_alone: bool) -> Reported {
+    let own: Vec<&Call> = all.calls.iter().filter(|call| process_of(call.global_tid) == process).collect();
+    let of_none = all.kernels_of_none().iter().filter(|kernel| is_alone || kernel.process == process);
     let mut reported = Reported {
-        calls: all.calls.iter().map(|call| (call.function, call.bytes)).collect(),
+        place: place(all, process),
+        calls: own.iter().map(|call| (call.function, call.bytes)).collect(),
         units: Vec::new(),
-        kernels_of_none: all.kernels_of_none().len() as u64,
+        kernels_of_none: of_none.count() as u64,
         calls_of_none: 0,
         of_another: 0,
         first_of_another: None,
     };
     let mut groups = BTreeSet::new();
-    for call in &all.calls {
+    for call in own {
         if call.group.is_none_or(|group| groups.insert(group)) {
             reported.units.push(call.bytes);
         }
@@ -70,6 +83,15 @@ fn count_calls(all: &NcclCalls) -> Reported {
         }
     }
     reported
+}
+
+fn place(all: &NcclCalls, process: i64) -> Option<(u32, u32)> {
+    let own = all.communicators.iter().filter(|made| made.process == process);
+    let known: BTreeSet<(u32, u32)> = own.filter_map(|made| Some((made.ranks?, made.rank?))).collect();
+    let (ranks, rank) = known.last().copied()?;
+    // A process that drives several GPUs is several ranks.
+    let is_one = known.iter().filter(|(of, _)| *of == ranks).count() == 1;
+    is_one.then_some((rank, ranks))
 }
 
 /// The operation in a kernel's name: `ncclDevKernel_AllReduce_Sum_f32_RING_LL`.

@@ -5,12 +5,16 @@ use super::*;
 use crate::recipe::InputFile;
 use crate::recipe::testing::{PRINTED, job};
 use crate::testing::Made;
-use crate::testing::nccl::{communicator, domain, json, range};
+use crate::testing::nccl::json;
+use crate::testing::{OTHER_PROCESS, PROCESS};
 use logs::efa_counters::{Capture, Clock, Device, End, Phase, Reading, Reason, render};
 use metric::op::Op;
+use nsys::trace::nvtx::{DOMAIN, PUSH_POP};
 use tempfile::TempDir;
 
 const MIB: u64 = 1 << 20;
+/// The number of NCCL's domain.
+const NCCL: i64 = 3;
 
 /// Each call of the table by its size: warm-up, then both placements of both rows.
 fn calls() -> Vec<u64> {
@@ -35,6 +39,9 @@ struct JobFiles {
     sent: Option<u64>,
     tuning: &'static str,
     second_rank: bool,
+    joins: bool,
+    /// Whether one report, of the first node, holds the processes of both ranks.
+    together: bool,
     printed: &'static str,
 }
 
@@ -51,6 +58,8 @@ impl JobFiles {
             sent: Some(calls().iter().sum()),
             tuning: "RING proto SIMPLE",
             second_rank: true,
+            joins: true,
+            together: false,
             printed: PRINTED,
         }
     }
@@ -84,20 +93,42 @@ impl JobFiles {
     fn report(&self, rank: u32) -> Made {
         let made = Made::begin();
         made.string(1, "cudaLaunchKernelExC_v11060").string(2, self.kernel).string(3, self.kernel);
-        domain(&made);
-        communicator(&made, 0, 77, 2, rank);
+        let ranks =
+            if self.together { vec![(PROCESS, 0), (OTHER_PROCESS, 1)] } else { vec![(PROCESS, rank)] };
+        for (process, rank) in ranks {
+            self.process(&made, process, rank);
+        }
+        made
+    }
+
+    fn process(&self, made: &Made, process: i64, rank: u32) {
+        let own = |kind: i64, text: &str, span: (i64, i64), json: Option<String>| {
+            let mut row = vec![
+                ("globalTid", (process | 3).into()),
+                ("domainId", NCCL.into()),
+                ("text", text.to_owned().into()),
+            ];
+            row.extend([("start", span.0.into()), ("end", span.1.into())]);
+            row.extend(json.map(|json| ("jsonText", json.into())));
+            made.event(kind, 3, &row);
+        };
+        own(DOMAIN, "NCCL", (0, 0), None);
+        let joins =
+            format!(r#"{{"NCCL communicator ID":77,"No. of ranks":2,"Rank":{rank},"CUDA device":0}}"#);
+        if self.joins {
+            own(PUSH_POP, "ncclCommInitRank", (0, 1), Some(joins));
+        }
         for (at, bytes) in self.reported.iter().enumerate() {
             let begin = 1_000 * (at as i64 + 1);
             let id = at as i64 + 1;
             if at >= self.before {
-                let json = self.payloads.then(|| json(77, *bytes));
-                range(&made, (begin, begin + 8), 3, "ncclAllReduce", json.as_deref());
+                own(PUSH_POP, "ncclAllReduce", (begin, begin + 8), self.payloads.then(|| json(77, *bytes)));
             }
             if at + self.bare < self.reported.len() {
-                made.call((begin + 2, begin + 6), 3, id, 1).kernel((begin + 10, begin + 500), id, 2);
+                made.call_of(process, (begin + 2, begin + 6), 3, id, 1);
+                made.kernel_of(process, (begin + 10, begin + 500), id, 2);
             }
         }
-        made
     }
 
     fn capture(&self, node: &str, sent: u64) -> String {
@@ -132,7 +163,8 @@ impl JobFiles {
 
     fn output(&self) -> Output {
         let folder = TempDir::new().expect("a folder");
-        let reports: Vec<Made> = (0..2).map(|rank| self.report(rank)).collect();
+        let reports: Vec<Made> =
+            (0..if self.together { 1 } else { 2 }).map(|rank| self.report(rank)).collect();
         let paths: Vec<_> = reports.iter().map(Made::path).collect();
         let workload = Workload::NcclTests {
             op: Op::AllReduce,
@@ -195,6 +227,20 @@ fn sources_that_agree_give_metrics_without_findings() {
     for kernels in ["kernels_without_calls", "calls_without_kernels", "kernels_of_another"] {
         assert_eq!(values(&output, &format!("crosscheck.{kernels}")), [0.0, 0.0], "{kernels}");
     }
+}
+
+#[test]
+fn processes_of_one_report_are_compared_each_with_its_own_rank() {
+    let output = JobFiles { together: true, ..JobFiles::complete() }.output();
+    assert_eq!(codes(&output), [] as [&str; 0], "{:?}", output.findings);
+    assert_eq!(values(&output, "crosscheck.accounts"), [3.0, 3.0]);
+    assert_eq!(values(&output, "crosscheck.calls_compared"), [22.0, 22.0]);
+    assert_eq!(values(&output, "crosscheck.sizes_disagree"), [0.0, 0.0]);
+    assert_eq!(values(&output, "crosscheck.kernels_without_calls"), [0.0, 0.0]);
+    // Without NCCL's ranges at its start a report does not say which of its processes is which.
+    let output = JobFiles { together: true, payloads: false, joins: false, ..JobFiles::complete() }.output();
+    assert!(codes(&output).contains(&"crosscheck-not-compared"), "{:?}", output.findings);
+    assert_eq!(values(&output, "crosscheck.calls_compared"), []);
 }
 
 #[test]

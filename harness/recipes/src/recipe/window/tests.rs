@@ -138,6 +138,22 @@ fn step_time_spans_from_the_first_begin_to_the_last_end() {
     assert_eq!(value(&few, "window.step_time"), None, "nothing is measured in another window");
 }
 
+/// As of eight processes under one torchrun: the lowest opens the window, and others began their step a moment before.
+#[test]
+fn a_window_that_one_of_several_processes_shows_whole_is_measured_on_that_one() {
+    let made = Made::begin();
+    for (thread, uneven, from) in [(3, 40, 70), (4, 0, 71), (5, 20, 71)] {
+        for number in from..=75_i64 {
+            let start = number * 1000 + (number % 2) * uneven;
+            made.range((start, number * 1000 + 900), thread, &format!("step {number}"));
+        }
+    }
+    let output = output(&made, (70, 75), None);
+    assert_eq!(figures(&output)[1..], [("window.steps", 6.0), ("window.first", 70.0), ("window.last", 75.0)]);
+    assert_eq!(codes_and_causes(&output), (vec![], vec![]));
+    assert_eq!(value(&output, "window.step_time"), Some(5900.0 / 1e9 / 6.0));
+}
+
 #[test]
 fn throughput_follows_from_step_time_and_stated_facts_if_no_report_is_missing() {
     let facts = TrainingFacts {
