@@ -5,9 +5,9 @@
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let candidates: Vec<&str> =
         candidates.into_iter().filter(|candidate| has_its_numbers(word, candidate)).collect();
-    let begins =
-        |candidate: &&&str| word.len() > 1 && candidate.to_lowercase().starts_with(&word.to_lowercase());
-    if let Some(longer) = candidates.iter().filter(begins).min_by_key(|candidate| candidate.len()) {
+    let begins = |candidate: &&str| candidate.to_lowercase().starts_with(&word.to_lowercase());
+    let longer = candidates.iter().copied().filter(begins).min_by_key(|candidate| candidate.len());
+    if let Some(longer) = longer.filter(|_| word.len() > 1) {
         return Some(longer);
     }
     let likeness = |candidate: &str| strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase());

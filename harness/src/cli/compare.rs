@@ -235,7 +235,7 @@ fn parts(text: &mut String, parts: &[PartChanged], most: usize) {
     }
     for (one, others) in by_part.iter().take(most) {
         let word = if one.is_known { "worse" } else { "worse?" };
-        let others = if *others > 0 { format!("; {} more of its numbers", others) } else { String::new() };
+        let others = if *others > 0 { format!("; {others} more of its numbers") } else { String::new() };
         let line = format!(
             "  {word}: {} {}: {} -> {} ({}), its {} {}: {} {}{others}",
             one.part,

@@ -91,6 +91,9 @@ struct Question {
     reports: Vec<(PathBuf, String)>,
 }
 
+/// The one finding that a benchmark of communication can have, too.
+const STRAGGLER: &str = "straggler";
+
 /// Whether there is work that could be arranged otherwise: a benchmark of communication computes nothing beside it.
 pub(crate) fn is_work(case: &PlannedCase) -> bool {
     case.workload.traits().work == WorkKind::Command
@@ -98,9 +101,6 @@ pub(crate) fn is_work(case: &PlannedCase) -> bool {
 
 /// Writes the diagnosis of a case that has reports.
 pub(crate) async fn keep(artefacts: &CaseArtefacts<'_>, store: &Store) -> Result<(), StoreError> {
-    if !is_work(artefacts.case) {
-        return Ok(());
-    }
     let Some(TracedJob { case, job, inputs, .. }) = artefacts.traced() else { return Ok(()) };
     let path = store.case(&case).join(NAME);
     let reports: Vec<(PathBuf, String)> = inputs.into_iter().map(|input| (input.path, input.shown)).collect();
@@ -178,8 +178,16 @@ pub(crate) fn read_all(
     plan: &Plan,
     folder: &dyn Fn(&str) -> PathBuf,
 ) -> Vec<(String, Result<CaseDiagnosis, String>)> {
-    let cases = plan.cases.iter().filter(|case| is_work(case)).map(|case| &case.name);
-    cases.filter_map(|name| Some((name.clone(), read(&folder(name).join(NAME))?))).collect()
+    let read = |case: &PlannedCase| {
+        let mut read = read(&folder(&case.name).join(NAME))?;
+        if !is_work(case) {
+            let found = read.as_mut().ok()?.found.as_mut()?;
+            found.findings.retain(|finding| finding.code == STRAGGLER);
+            (!found.findings.is_empty()).then_some(())?;
+        }
+        Some((case.name.clone(), read))
+    };
+    plan.cases.iter().filter_map(read).collect()
 }
 
 /// `None` where there is none.

@@ -59,13 +59,13 @@ pub(crate) fn write(request: &SiteRequest) -> Result<i32, String> {
         unread.push(format!("{} older than the newest {MOST_RUNS}", count(older, "run")));
     }
     unread.extend(certificate_files::uncertified(&request.deliveries));
-    unread.iter().for_each(|why| eprintln!("not read: {}", show(why)));
+    let apart = certificate_files::runs_apart(&request.deliveries).filter(|_| !request.is_runs_given);
+    unread.iter().chain(&apart).for_each(|why| eprintln!("not read: {}", show(why)));
     if past.runs.is_empty() && certificates.is_empty() {
         let runs = show(&request.runs.display().to_string());
         let of_delivery = certificate_files::hint_at_runs(&request.deliveries).unwrap_or_default();
         return Err(format!("no runs in `{runs}`; give a folder of runs with --runs{of_delivery}"));
     }
-    unread.extend(certificate_files::runs_apart(&request.deliveries));
     for one in &certificates {
         if let Some(why) = &one.altered {
             let line = format!("{}: {why}", one.name);

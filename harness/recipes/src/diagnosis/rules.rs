@@ -320,7 +320,7 @@ fn straggler(tables: &Tables<'_>) -> Option<Found> {
         share,
         what: format!(
             "{} keeps the others waiting for {} of every iteration",
-            late(tables, &worst),
+            who(tables, &worst),
             percent(share)
         ),
         evidence: vec![worst.word("Evidence")],
@@ -328,7 +328,7 @@ fn straggler(tables: &Tables<'_>) -> Option<Found> {
 }
 
 /// Who is late: a node, or one GPU of it.
-fn late(tables: &Tables<'_>, row: &Row<'_>) -> String {
+fn who(tables: &Tables<'_>, row: &Row<'_>) -> String {
     let node = row.text("Node").filter(|node| !node.is_empty());
     match (node, row.number("GPU")) {
         (Some(node), None) if row.number("Rank").is_none() => node.to_owned(),

@@ -107,7 +107,7 @@ impl Code {
         match why {
             _ if why.starts_with("NICs whose link is not active") => &NIC_DOWN,
             _ if why.starts_with("NICs: ") && why.contains("missing: ") => &NIC_MISSING,
-            _ if lacks_gpus(why) || why.starts_with("`nvme_drives` must be at least ") => &NODE_PART_MISSING,
+            _ if lacks_gpus(why) || lacks_drives(why) => &NODE_PART_MISSING,
             _ => &NODE_UNFIT,
         }
     }
@@ -191,6 +191,16 @@ fn lacks_gpus(why: &str) -> bool {
     let rest = why.strip_prefix("nvidia-smi lists ");
     let expected = why.split_once(", expected ").and_then(|(_, expected)| number(expected));
     rest.and_then(number).zip(expected).is_some_and(|(there, expected)| 0 < there && there < expected)
+}
+
+/// Below the suite's limit, or fewer than most nodes have.
+fn lacks_drives(why: &str) -> bool {
+    let Some(rest) = why.strip_prefix("`nvme_drives` ") else { return false };
+    let numbers = rest.strip_prefix("is ").and_then(|rest| rest.split_once(", on most nodes "));
+    let fewer = |(own, most): (&str, &str)| {
+        own.parse::<u32>().ok().zip(most.parse().ok()).is_some_and(|(a, b)| a < b)
+    };
+    rest.starts_with("must be at least ") || numbers.is_some_and(fewer)
 }
 
 /// Whether evidence begins with the name of a metric, be it one of a user's recipe, and not with the cause by which a job
@@ -527,6 +537,8 @@ mod tests {
             ("nvidia-smi lists 8 GPUs, expected 4 (`p5`)", "HRN-NODE-UNFIT"),
             ("nvidia-smi lists 0 GPUs, expected 8 (`p5`)", "HRN-NODE-UNFIT"),
             ("`nvme_drives` must be at least 8, but is 7", "HRN-NODE-PART-MISSING"),
+            ("`nvme_drives` is 7, on most nodes 8", "HRN-NODE-PART-MISSING"),
+            ("`nvme_drives` is 9, on most nodes 8", "HRN-NODE-UNFIT"),
             ("`kernel` is 6.5, on most nodes 6.8", "HRN-NODE-UNFIT"),
             ("nvidia-smi lists many, expected few", "HRN-NODE-UNFIT"),
         ] {
