@@ -150,6 +150,29 @@ fn who_ends_the_script_ends_its_program_and_its_readings() {
     assert!(!states.complete);
 }
 
+/// nvidia-smi goes on with the others, by some drivers with exit code 15.
+#[test]
+fn of_a_gpu_that_is_lost_under_load_the_others_are_still_listed() {
+    for code in [0, 15] {
+        let lost = concat!(
+            "if [[ -e lost ]]; then echo 'Unable to determine the device handle for GPU1: 0000:CA:00.0: GPU is lost'; fi\n    \
+             for gpu in 0 1; do\n      [[ -e lost && $gpu == 1 ]] && continue"
+        );
+        let ended = format!("done\n    if [[ -e lost ]]; then exit {code}; fi ;;\n  nvlink)");
+        let text = NVIDIA_SMI.replace("for gpu in 0 1; do", &lost).replace("done ;;\n  nvlink)", &ended);
+        let folder = folder(Some(&text));
+        let (_, states) = run(&folder, &["0", "out.txt", "touch", "lost"]);
+        let states = states.expect("read");
+        let listed =
+            |gpu: u32| states.gpus[&gpu].readings.iter().filter(|it| it.phase == Phase::After).count();
+        assert_eq!((listed(0), listed(1)), (1, 0), "exit code {code}: {states:?}");
+        assert_eq!(
+            states.failed,
+            ["Unable to determine the device handle for GPU1: 0000:CA:00.0: GPU is lost"]
+        );
+    }
+}
+
 #[test]
 fn a_gpu_that_is_lost_is_reported_in_the_words_of_nvidia_smi() {
     let lost = "#!/bin/bash\necho 'Unable to determine the device handle for GPU0000:53:00.0: GPU is lost.'; exit 15\n";

@@ -178,6 +178,136 @@ fn each_fault_that_a_driver_reports_is_in_the_fact_that_is_asked_for() {
     assert!(replays.starts_with("gpu0 900000000000 replays in "), "{facts}");
 }
 
+/// Eight GPUs, of which some print other rows.
+fn eight(others: &[(usize, &[(&str, &str)])]) -> String {
+    let (head, gpu) = HEALTHY.split_once("GPU 0").expect("a GPU");
+    let one = |at: usize| {
+        let mut text = format!("GPU 0{gpu}");
+        for (good, bad) in others.iter().filter(|(other, _)| *other == at).flat_map(|(_, pairs)| *pairs) {
+            assert!(text.contains(good), "{good}");
+            text = text.replacen(good, bad, 1);
+        }
+        text
+    };
+    head.to_owned() + &(0..8).map(one).collect::<String>()
+}
+
+/// As H100, A100 and B300 print it where CUDA ends with error 802.
+const STUCK: [(&str, &str); 2] = [
+    ("State                             : Completed", "State                             : In Progress"),
+    ("Status                            : Success", "Status                            : N/A"),
+];
+
+#[test]
+fn a_gpu_whose_fabric_is_stuck_or_silent_is_no_silent_gpu() {
+    let fabric = |text: &str| facts(text)["gpu_fabric"].clone();
+    let silent = [
+        ("State                             : Completed", "State                             : N/A"),
+        STUCK[1],
+    ];
+    assert_eq!(fabric(&eight(&[(3, &STUCK)])), "Completed, Success and In Progress, N/A");
+    assert_eq!(fabric(&eight(&[(7, &STUCK)])), "Completed, Success and In Progress, N/A");
+    assert_eq!(fabric(&eight(&[(0, &silent)])), "not reported and Completed, Success");
+    assert_eq!(fabric(&eight(&[])), "Completed, Success");
+    assert_eq!(fabric(&changed(&STUCK)), "In Progress, N/A");
+    assert!(fabric(&changed(&silent)).is_null(), "GPUs without a fabric");
+    let other = [
+        ("Persistence Mode                      : Enabled", "Persistence Mode                      : N/A"),
+        (
+            "        Graphics                          : 1980 MHz",
+            "        Graphics                          : N/A",
+        ),
+    ];
+    let facts = facts(&eight(&[(2, &other)]));
+    assert_eq!(facts["gpu_persistence"], "Enabled and not reported");
+    assert_eq!(facts["gpu_app_clocks"], "1980/2619 and not reported");
+}
+
+/// As drivers 570 to 590 print it.
+#[test]
+fn what_newer_drivers_report_of_a_gpu_that_needs_a_reset_is_read() {
+    let deprecated = "Requested functionality has been deprecated";
+    let newer = |action: &str, repair: &str, summary: &str| {
+        changed(&[
+            (
+                "Required                    : No\n",
+                &format!(
+                    "Required                    : {deprecated}\n    GPU Recovery Action                   : {action}\n"
+                ),
+            ),
+            (
+                "    Retired Pages\n",
+                &format!(
+                    "        Channel Repair Pending            : No\n        TPC Repair Pending                : {repair}\n\
+                     \x20       Unrepairable Memory               : {repair}\n    Retired Pages\n"
+                ),
+            ),
+            (
+                "        Graphics                          : 1980 MHz",
+                &format!("        Graphics                          : {deprecated}"),
+            ),
+            (
+                "        Memory                            : 2619 MHz",
+                &format!("        Memory                            : {deprecated}"),
+            ),
+            (
+                "Status                            : Success\n",
+                &format!(
+                    "Status                            : Success\n        Health\n            Summary                       : {summary}\n"
+                ),
+            ),
+        ])
+    };
+    for summary in ["N/A", "Healthy", "Not Supported"] {
+        let facts = facts(&newer("None", "No", summary));
+        assert_eq!(
+            (&facts["gpu_errors"], &facts["rows_pending"]),
+            (&serde_json::json!([]), &serde_json::json!([]))
+        );
+        assert!(facts["gpu_app_clocks"].is_null(), "{facts}");
+        assert_eq!(facts["gpu_fabric"], "Completed, Success");
+    }
+    let broken = facts(&newer("Drain and Reset", "Yes", "Unhealthy"));
+    assert_eq!(
+        broken["gpu_errors"],
+        serde_json::json!([
+            "gpu0 Fabric Health: Unhealthy",
+            "gpu0 GPU Recovery Action: Drain and Reset",
+            "gpu0 Unrepairable Memory: Yes"
+        ])
+    );
+    assert_eq!(broken["rows_pending"], serde_json::json!(["gpu0 TPC Repair Pending"]));
+    let reset = facts(&newer("Reset", "No", "N/A"));
+    assert_eq!(reset["gpu_errors"], serde_json::json!(["gpu0 GPU Recovery Action: Reset"]));
+}
+
+/// As nvidia-smi lists one GPU whose links are all down.
+#[test]
+fn a_gpu_without_a_link_beside_others_with_links_is_an_error() {
+    let none = "NVML: Unable to retrieve Nvlink information as all links are inActive";
+    let of = |first: &str| {
+        let query =
+            format!("cat 'health.txt' ;;\nnvlink) printf 'GPU 0: x\\n{first}\\nGPU 4: x\\n{none}\\n'");
+        let facts = facts_with(HEALTHY, &query, "");
+        (facts["nvlinks"].clone(), facts["gpu_errors"].clone())
+    };
+    let (links, errors) = of("\\t Link 0: 26.562 GB/s");
+    assert_eq!(links, serde_json::json!(["1 at 26.562 GB/s", "gpu4 has none"]));
+    assert_eq!(errors, serde_json::json!(["gpu4: all NVLinks are inactive"]));
+    let (links, errors) = of(none);
+    assert!(links.is_null() && errors == serde_json::json!([]), "{links} {errors}");
+}
+
+#[test]
+fn a_fatal_xid_is_not_hidden_by_a_later_one_that_is_not() {
+    let fatal = "NVRM: Xid (PCI:0000:04:00): 145, RLW_REMAP Fatal XC0 i0 Link 00 (0x00000004 0x00000040)";
+    let corrected =
+        "NVRM: Xid (PCI:0000:04:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 02 (0x00000004 0x00000100)";
+    let facts = facts_with(HEALTHY, "cat 'health.txt'", &[fatal, corrected].join("\n"));
+    assert_eq!(facts["xid"], serde_json::json!([fatal, corrected]));
+    assert_eq!(facts["xid_faults"], serde_json::json!([fatal]));
+}
+
 #[test]
 fn answers_that_make_no_sense_are_unknown_or_bounded_and_never_healthy() {
     let endless = "GPU 00000000:18:00.0\n    X : ERR!\n".repeat(5000);

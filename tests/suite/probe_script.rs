@@ -234,6 +234,21 @@ fn a_library_whose_name_reports_no_version_may_hold_one() {
     assert_eq!(parse_answer(&node.run(&node.ask(), false))["fact nccl"], ["2.26.2"]);
 }
 
+/// Plugins of AWS's own images are built from a checkout.
+#[test]
+fn a_plugin_that_was_built_from_a_checkout_is_there() {
+    let node = Node::new();
+    fs::create_dir_all(node.at("lib")).expect("made");
+    for version in ["git-6e504db", "GitHub-dev"] {
+        let text = format!("\x7fELF\0NET/OFI Initializing aws-ofi-nccl {version}\n\0");
+        fs::write(node.at("lib/libnccl-net.so"), text).expect("written");
+        let why = &parse_answer(&node.run(&node.ask(), false))["none ofi_nccl"][0];
+        assert!(why.starts_with(&format!("aws-ofi-nccl {version} of /")), "{why}");
+    }
+    fs::write(node.at("lib/libnccl-net-ofi.so"), "Initializing aws-ofi-nccl 1.16.2-aws\n").expect("written");
+    assert_eq!(parse_answer(&node.run(&node.ask(), false))["fact ofi_nccl"], ["1.16.2-aws"]);
+}
+
 #[test]
 fn an_nsys_is_called_by_the_name_that_a_job_calls_it_by() {
     let node = Node::new();

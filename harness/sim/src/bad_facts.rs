@@ -49,11 +49,11 @@ const XID_FAULTS: &str = "xid_faults";
 /// Printed by every probe.
 static HOST: [HostFact; 42] = [
     row("gpu_persistence", Is("Enabled"), Is("Disabled")),
-    row("gpu_fabric", Is("Completed, Success"), Is("In Progress, Success")),
+    row("gpu_fabric", Is("Completed, Success"), Is("Completed, Success and In Progress, N/A")),
     row("gpu_power_limits", ByGpu("700.00 W", "400.00 W"), Is("500.00 W")),
     row("gpu_power_reduced", Has(&[]), Has(&["gpu3 500.00 W of 700.00 W"])),
     row("gpu_app_clocks", ByGpu("1980/2619", "1410/1593"), Is("1095/1215")),
-    row("gpu_errors", Has(&[]), Has(&["gpu3 Power Draw: Unknown Error"])),
+    row("gpu_errors", Has(&[]), Has(&["gpu3 GPU Recovery Action: Reset"])),
     row(
         "nvlinks",
         ByGpu("144 at 26.562 GB/s", "96 at 25 GB/s"),

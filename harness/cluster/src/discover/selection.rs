@@ -30,8 +30,6 @@ const BARRED: [&str; 16] = [
     "unknown",
     "perfctrs",
 ];
-/// Words of a node that boots for the first job on it.
-const BOOTS: [&str; 3] = ["powered_down", "powering_down", "powering_up"];
 /// Words that mean nothing to who runs inside the reservation.
 const SET_ASIDE: [&str; 2] = ["maint", "reserved"];
 
@@ -103,7 +101,7 @@ pub(super) fn select(
             instance.name, instance.gpus
         ));
     }
-    let boots = |node: &&Node| BOOTS.iter().any(|word| node.state.has(word));
+    let boots = |node: &&Node| node.state.boots();
     Ok(Discovered {
         slurm,
         instance: instance.name.clone(),

@@ -140,15 +140,7 @@ async fn scontrol(reach: &dyn Reach, words: &[&str]) -> Result<String, String> {
     let asked = format!("`scontrol {}`", asked.join(" "));
     match reach.exec(&Host::Here, &command).await {
         Ok(answer) if answer.succeeded() => Ok(answer.stdout_text()),
-        Ok(answer) => {
-            // Some of its complaints go to stdout.
-            let stdout = answer.stdout_text();
-            let complaint = match answer.complaint() {
-                complaint if complaint.is_empty() => stdout.trim().to_owned(),
-                complaint => complaint,
-            };
-            Err(format!("{asked} ended with {}: {complaint}", answer.status))
-        }
+        Ok(answer) => Err(format!("{asked} ended with {}: {}", answer.status, answer.complaint())),
         Err(error) => Err(format!("{asked}: {error}")),
     }
 }

@@ -1,6 +1,7 @@
 //! A node as its queue shows it, Slurm by `scontrol --oneliner show node`: its state, and the reason that was given.
 
 use super::Drained;
+use crate::reach::slurm_state::StateSet;
 use std::fmt;
 use verdict::isolate::code::REASON;
 
@@ -28,7 +29,9 @@ impl NodeState {
                 None => (Some(rest.trim_end()), None),
             },
         };
-        let reason = reason.map(str::trim).filter(|reason| !reason.is_empty());
+        let is_clouds = |reason: &str| CLOUDS.iter().any(|begin| reason.starts_with(begin));
+        let is_leftover = |reason: &str| is_clouds(reason) && StateSet::parse(state).takes_jobs();
+        let reason = reason.map(str::trim).filter(|reason| !reason.is_empty() && !is_leftover(reason));
         Ok(NodeState {
             state: state.to_owned(),
             reason: reason.map(str::to_owned),
@@ -59,10 +62,7 @@ impl NodeState {
 
     /// A job can start on it at once, or would if no other job were in the way. Kubernetes does not show whether one is.
     pub fn is_idle(&self) -> bool {
-        let mut states = self.states();
-        states.next().is_some_and(|state| ["IDLE", "Ready"].contains(&state))
-            && states.all(|state| state == "CLOUD")
-            && !self.state.contains('*')
+        self.state == "Ready" || StateSet::parse(&self.state).is_idle()
     }
 
     /// It has been put back, and its daemon has registered since.
@@ -76,6 +76,11 @@ impl NodeState {
         self.reason.as_deref().filter(|reason| reason.strip_prefix(REASON).is_some_and(ends_word))
     }
 }
+
+/// Reasons that the daemons of ParallelCluster and AWS PCS give with a node's power state, which newer Slurm goes on
+/// showing at healthy nodes in service.
+const CLOUDS: [&str; 4] =
+    ["Maintain Minimum Number Of Instances", "Node start up", "Scheduler health check failed", "(Code:"];
 
 fn ends_word(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with(' ')
@@ -136,11 +141,43 @@ mod tests {
         assert_eq!(read("State=IDLE Reason=").reason, None);
     }
 
+    /// As `scontrol` of Slurm 24.11 and 25.05 shows healthy nodes of ParallelCluster and AWS PCS.
+    #[test]
+    fn what_the_cloud_left_at_a_node_in_service_is_no_reason() {
+        for (reason, state) in [
+            ("Maintain Minimum Number Of Instances [root@2024-07-02T18:59:00] InstanceId=i-1", "IDLE+CLOUD"),
+            ("Node start up [root@2026-03-11T11:05:51] InstanceId=i-1", "IDLE+CLOUD"),
+            ("Node start up [root@2026-03-11T11:05:51]", "MIXED+CLOUD"),
+            ("Scheduler health check failed [root@2026-03-11T11:05:51]", "IDLE+CLOUD+POWERED_DOWN"),
+        ] {
+            let node = read(&format!("State={state} Reason={reason}"));
+            assert_eq!((&node.reason, &node.by, node.settled()), (&None, &None, None), "{state} {reason}");
+        }
+        for (reason, state) in [
+            ("Node start up", "IDLE+CLOUD+DRAIN"),
+            ("Scheduler health check failed", "DOWN+CLOUD"),
+            ("odd", "IDLE+CLOUD"),
+        ] {
+            let node = read(&format!("State={state} Reason={reason} [root@2026-03-11T11:05:51]"));
+            assert_eq!(node.reason.as_deref(), Some(reason));
+            assert!(matches!(node.settled(), Some(Drained::Others { .. })), "{state} {reason}");
+        }
+    }
+
     #[test]
     fn states_are_read_with_their_marks() {
         for (state, draining, idle, answers) in [
             ("IDLE", false, true, true),
             ("IDLE+CLOUD", false, true, true),
+            // Nodes that register themselves, as in Kubernetes.
+            ("IDLE+DYNAMIC_NORM", false, true, true),
+            ("IDLE+DYNAMIC_NORM+DRAIN", true, false, false),
+            ("IDLE+DYNAMIC_NORM+PLANNED", false, false, true),
+            ("IDLE+CLOUD+POWERED_DOWN", false, false, true),
+            ("IDLE~", false, false, true),
+            ("IDLE+BLORP", false, false, true),
+            ("Ready", false, true, true),
+            ("Ready,SchedulingDisabled", true, false, true),
             ("IDLE*", false, false, false),
             ("MIXED+DRAIN", true, false, false),
             ("DOWN*+DRAIN", true, false, false),

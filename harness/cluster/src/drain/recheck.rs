@@ -114,8 +114,12 @@ async fn drain_again(reach: &dyn Reach, node: &str, reason: &str) -> Result<(), 
     use super::Drained;
     let wanted = Wanted { node: node.to_owned(), reason: reason.to_owned() };
     match drain(reach, &wanted).await {
-        // With somebody else's reason the node is in their hands.
-        Drained::Done | Drained::Already { .. } | Drained::Others { .. } => Ok(()),
+        Drained::Done | Drained::Already { .. } => Ok(()),
+        // With somebody else's reason the node is in their hands, unless jobs still start on it.
+        Drained::Others { .. } => match show(reach, node).await? {
+            shown if shown.answers() => Err(format!("it could not be drained again: {shown}")),
+            _ => Ok(()),
+        },
         Drained::Failed { why } => Err(format!("it could not be drained again: {why}")),
     }
 }

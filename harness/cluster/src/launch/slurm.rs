@@ -47,25 +47,38 @@ impl Launch for Slurm {
         Box::pin(async move {
             let mut pauses = PAUSES_S.iter();
             let mut may_be_there = false;
+            // Why the answer of a submission that succeeded names no job.
+            let mut unread = None;
             loop {
                 let why = if may_be_there {
                     // Submitting again where the answer alone was lost would run it twice.
                     match self.find_started(reach, job).await {
                         Ok(Some(id)) => return Ok(id),
-                        Ok(None) => {
-                            may_be_there = false;
-                            continue;
-                        }
+                        Ok(None) => match unread.take() {
+                            Some(not) => return Err(not),
+                            None => {
+                                may_be_there = false;
+                                continue;
+                            }
+                        },
                         Err(not) => not,
                     }
                 } else {
                     let submit = Command::new(job.launch.clone(), QUERY_LIMIT);
                     match reach.exec(&Host::Here, &submit).await {
-                        Ok(answer) if answer.succeeded() => {
-                            let id = id(&answer)?;
-                            self.own.borrow_mut().insert(id.clone());
-                            return Ok(id);
-                        }
+                        Ok(answer) if answer.succeeded() => match id(&answer) {
+                            Ok(id) => {
+                                // Behind a banner any number may stand: the queue is asked before that job is ended.
+                                if is_bare(&answer) {
+                                    self.own.borrow_mut().insert(id.clone());
+                                }
+                                return Ok(id);
+                            }
+                            Err(not) => {
+                                unread = Some(not.clone());
+                                not
+                            }
+                        },
                         Ok(answer) => {
                             let complaint = answer.complaint();
                             let why = format!("`sbatch` ended with {}: {complaint}", answer.status);
@@ -234,14 +247,22 @@ impl Slurm {
     }
 }
 
-/// What `--parsable` prints: the id, and after a semicolon the cluster's name where there are several.
+/// What `--parsable` prints: the id, and after a semicolon the cluster's name where there are several. A wrapper of the
+/// site's may print its banner before.
 pub(super) fn id(answer: &Answer) -> Result<String, NotLaunched> {
     let text = answer.stdout_text();
-    let id = text.trim().split(';').next().unwrap_or_default();
+    let last = text.trim().lines().next_back().unwrap_or_default().trim();
+    let id = last.split(';').next().unwrap_or_default();
     if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("`sbatch` printed no job id: `{}`", text.trim().escape_debug()).into());
+        let last: String = last.chars().take(200).collect();
+        return Err(format!("`sbatch` printed no job id: `{}`", last.escape_debug()).into());
     }
     Ok(id.to_owned())
+}
+
+/// Whether the id is all that was printed.
+pub(super) fn is_bare(answer: &Answer) -> bool {
+    answer.stdout_text().trim().lines().count() == 1
 }
 
 /// Whether the controller gave no answer, as while it restarts: what it was asked may or may not have been done.

@@ -1,8 +1,8 @@
 //! An array of small tasks in Slurm that hand over files: submitted, watched and ended as one. What a task does, and
 //! whether its file is complete, is for its caller to say; jobs of a run are launched in `slurm.rs`.
 
-use super::slurm::{PAUSES_S, id, is_away, pause};
-use super::{NotLaunched, QUERY_LIMIT};
+use super::QUERY_LIMIT;
+use super::slurm::{PAUSES_S, id, is_away, is_bare, pause};
 use crate::reach::slurm_state::{JobState, never_clears};
 use crate::reach::task_state::Task;
 use crate::reach::{Command, Host, Reach, ReachError};
@@ -43,10 +43,13 @@ impl Arrays<'_> {
         let mut off = (!off.is_empty()).then(|| off.iter().cloned().collect::<Vec<_>>().join(","));
         let mut pauses = PAUSES_S.iter();
         let mut may_be_there = false;
+        // Why the answer of a submission that succeeded names no array for certain.
+        let mut unread: Option<String> = None;
         loop {
             let why = if may_be_there {
                 match self.find(name, known).await {
                     Ok(Some(id)) => return Ok(id),
+                    Ok(None) if unread.is_some() => return Err(unread.unwrap_or_default()),
                     Ok(None) => {
                         may_be_there = false;
                         continue;
@@ -55,9 +58,11 @@ impl Arrays<'_> {
                 }
             } else {
                 match self.reach.exec(self.host, &submit(off.clone())).await {
-                    Ok(answer) if answer.succeeded() => {
-                        return id(&answer).map_err(|not: NotLaunched| not.why().to_owned());
-                    }
+                    Ok(answer) if answer.succeeded() => match id(&answer) {
+                        Ok(id) if is_bare(&answer) => return Ok(id),
+                        Ok(id) => unread.insert(format!("job {id} of `sbatch` is not in the queue")).clone(),
+                        Err(not) => unread.insert(not.why().to_owned()).clone(),
+                    },
                     Ok(answer) => {
                         let why = format!("`sbatch` ended with {}: {}", answer.status, answer.complaint());
                         if !is_away(&answer.complaint()) {
@@ -236,6 +241,16 @@ mod tests {
         assert_eq!((result, asked_of.len()), (Ok("79".to_owned()), 3));
         let (result, _) = asked(vec![Answer::failed(1, "invalid partition specified: gpu")], work);
         assert!(result.is_err_and(|why| why.contains("invalid partition")));
+    }
+
+    #[test]
+    fn below_a_banner_the_array_is_looked_for_by_its_name() {
+        let work = async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([1]), &none(), &none()).await;
+        let banner = || Answer::ok("Welcome\n\n--> Verifying valid submit host (login1)...OK\n78\n");
+        let (result, asked_of) = asked(vec![banner(), Answer::ok("78|a.1|/s/task.sh\n")], work);
+        assert_eq!((result, asked_of.len()), (Ok("78".to_owned()), 2));
+        let (result, asked_of) = asked(vec![banner(), Answer::ok("")], work);
+        assert_eq!((result, asked_of.len()), (Err("job 78 of `sbatch` is not in the queue".to_owned()), 2));
     }
 
     #[test]

@@ -316,6 +316,40 @@ fn a_submission_waits_for_a_controller_that_is_away_and_is_not_made_twice() {
     assert_eq!(left, 1, "the second answer was not asked for");
 }
 
+/// As login nodes print it on stdout where a wrapper of the site's stands before `sbatch`.
+const BANNER: &str = "-----------------------------------------------------------------\n          Welcome to the Supercomputer\n\
+    -----------------------------------------------------------------\n\nNo reservation for this job\n\
+    --> Verifying valid submit host (login1)...OK\n";
+
+#[test]
+fn a_job_whose_id_stands_below_a_banner_is_the_runs() {
+    let (job, slurm) = (job(), Slurm::default());
+    let submit =
+        |answers| wait(slurm.submit(&Scripted::new(answers), &job)).map_err(|not| not.why().to_owned());
+    assert_eq!(submit(vec![("sbatch", said(&format!("{BANNER}718911\n")))]), Ok("718911".into()));
+    // Any number may stand there: the job is ended only where the queue has it as the run's.
+    for (queue, ended) in [("718911|x|/g/job.sh|/g\n", 0), ("718911|run.case.j|/f/job.sh|/f\n", 1)] {
+        let reach = Queue(said(queue), RefCell::default());
+        wait(slurm.cancel(&reach, &job, "718911"));
+        assert_eq!(reach.1.into_inner().len(), ended, "{queue}");
+    }
+    // Without a number the queue is asked, and nothing is submitted twice.
+    let answers = vec![
+        ("sbatch", said(BANNER)),
+        ("squeue", said("9|run.case.j|/f/job.sh|/f\n")),
+        ("sbatch", said("10\n")),
+    ];
+    assert_eq!(submit(answers), Ok("9".into()));
+    let answers = vec![("sbatch", said(BANNER)), ("squeue", said("")), ("sbatch", said("10\n"))];
+    let why = submit(answers).expect_err("no job");
+    assert_eq!(why, "`sbatch` printed no job id: `--> Verifying valid submit host (login1)...OK`");
+    // What it refuses stands there, too.
+    let mut refused = Answer::failed(1, "");
+    refused.stdout = b"--> Submission error: please define total node count\n".to_vec();
+    let why = submit(vec![("sbatch", Ok(refused))]).expect_err("refused");
+    assert!(why.contains("please define total node count"), "{why}");
+}
+
 /// Names of jobs are public: whoever sees one in the queue can give it to a job of his own.
 #[test]
 fn a_job_of_another_user_or_folder_is_not_adopted_by_its_name() {

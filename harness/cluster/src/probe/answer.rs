@@ -104,9 +104,10 @@ impl Answer {
     fn gpus(&mut self, rows: &[&str]) {
         let rows: Vec<Vec<&str>> = rows.iter().map(|row| row.split(',').map(str::trim).collect()).collect();
         self.facts.insert(GPUS.to_owned(), Value::Number(rows.len() as u64));
+        // A GPU without a value where others have one differs from them.
         let column = |at: usize| -> Option<Vec<&str>> {
-            let cells = rows.iter().map(|row| row.get(at).copied().filter(|cell| has_value(cell)));
-            cells.collect::<Option<Vec<_>>>().filter(|cells| !cells.is_empty())
+            let has_one = rows.iter().any(|row| cell(row, at).is_some());
+            has_one.then(|| rows.iter().map(|row| cell(row, at).unwrap_or(NOT_REPORTED)).collect())
         };
         for (name, value) in [
             ("gpu", column(1).map(distinct)),
@@ -118,26 +119,38 @@ impl Answer {
                 self.take(name, &text);
             }
         }
-        let errors = column(4).and_then(|cells| {
-            cells
-                .iter()
-                .map(|cell| cell.parse::<u64>().ok())
-                .try_fold(0u64, |sum, cell| sum.checked_add(cell?))
-        });
-        if let Some(errors) = errors {
-            self.facts.insert("ecc_errors".to_owned(), Value::Number(errors));
+        // What some GPUs report is enough against a node, and not enough for it.
+        let errors: Vec<Option<u64>> = rows.iter().map(|row| cell(row, 4)?.parse().ok()).collect();
+        let sum = errors.iter().flatten().try_fold(0u64, |sum, errors| sum.checked_add(*errors));
+        if let Some(sum) = sum.filter(|sum| is_known(&errors) || *sum > 0) {
+            self.facts.insert("ecc_errors".to_owned(), Value::Number(sum));
         }
-        let slow = column(7).and_then(|cells| {
-            let reasons =
-                cells.iter().map(|cell| u64::from_str_radix(cell.trim_start_matches("0x"), 16).ok());
-            let reasons = reasons.collect::<Option<Vec<_>>>()?;
-            let of = |(row, reason): (&Vec<&str>, u64)| {
-                (reason & !IDLE != 0).then(|| format!("gpu{} 0x{reason:x}", row.first().unwrap_or(&"?")))
-            };
-            Some(rows.iter().zip(reasons).filter_map(of).collect())
-        });
-        if let Some(slow) = slow {
+        let hex = |cell: &str| u64::from_str_radix(cell.trim_start_matches("0x"), 16).ok();
+        let reasons: Vec<Option<u64>> = rows.iter().map(|row| hex(cell(row, 7)?)).collect();
+        let is_slow = |reason: &u64| reason & !IDLE != 0;
+        let slow = rows.iter().zip(&reasons).filter_map(|(row, reason)| Some((row, reason.filter(is_slow)?)));
+        let slow: Vec<String> = slow.map(|(row, reason)| format!("{} 0x{reason:x}", name(row))).collect();
+        if is_known(&reasons) || !slow.is_empty() {
             self.facts.insert("gpu_throttled".to_owned(), Value::Names(slow));
+        }
+        self.gpu_faults(&rows);
+    }
+
+    /// Cells in which nvidia-smi prints a fault of the GPU in place of a value.
+    fn gpu_faults(&mut self, rows: &[Vec<&str>]) {
+        let is_fault = |cell: &str| FAULTS.iter().any(|fault| cell.contains(fault));
+        let of = |row: &Vec<&str>| {
+            let cell = row.iter().find(|cell| is_fault(cell))?;
+            Some(format!("{} reports `{cell}`", name(row)))
+        };
+        let found: Vec<String> = rows.iter().filter_map(of).collect();
+        if found.is_empty() {
+            return;
+        }
+        let known = self.facts.entry("gpu_errors".to_owned()).or_insert_with(|| Value::Names(Vec::new()));
+        if let Value::Names(known) = known {
+            known.extend(found);
+            nodeset::sort(known);
         }
     }
 
@@ -160,6 +173,23 @@ impl Answer {
             }
         }
     }
+}
+
+const NOT_REPORTED: &str = "not reported";
+const FAULTS: [&str; 4] = ["ERR!", "Unknown Error", "GPU is lost", "requires reset"];
+
+/// The value that a row has there.
+fn cell<'a>(row: &[&'a str], at: usize) -> Option<&'a str> {
+    row.get(at).copied().filter(|cell| has_value(cell))
+}
+
+/// As in the facts of `gpu_health.sh`.
+fn name(row: &[&str]) -> String {
+    format!("gpu{}", row.first().unwrap_or(&"?"))
+}
+
+fn is_known<T>(cells: &[Option<T>]) -> bool {
+    !cells.is_empty() && cells.iter().all(Option::is_some)
 }
 
 /// A GPU that has nothing to do runs slower by its own choice.

@@ -53,12 +53,16 @@ fn unread(node: &ProbedNode, inventory: &Inventory, unfit: &mut Vec<String>, not
         // A container brings its own plugin; one node alone sends nothing over EFA.
         ("ofi_nccl", "no aws-ofi-nccl plugin, so NCCL uses TCP", several && inventory.container.is_none()),
     ] {
-        if let Some(why) = node.unknown.get(fact).filter(|_| is_asked && !node.facts.contains_key(fact)) {
+        let why = node.unknown.get(fact).filter(|why| !why.starts_with(PLUGIN));
+        if let Some(why) = why.filter(|_| is_asked && !node.facts.contains_key(fact)) {
             let line = format!("{what}: {why}");
             if is_instance { unfit.push(line) } else { notes.push(line) }
         }
     }
 }
+
+/// Begins the reason of a plugin that is there and bears a commit in place of a number: `aws-ofi-nccl git-6e504db of ...`.
+const PLUGIN: &str = "aws-ofi-nccl ";
 
 /// By its firmware, such as `p5.48xlarge`.
 fn is_of_p_family(node: &ProbedNode) -> bool {

@@ -35,12 +35,16 @@ once() {
   [[ ${!1} == *"|$2|"* ]] || printf -v "$1" '%s%s|' "${!1}" "$2"
 }
 
-# One value of all GPUs, or the values.
+# One value of all GPUs, or the values; a GPU without one where others have one differs from them.
 # usage: alike KEY WORDS
 alike() {
   local words=${2#|}
   words=${words%|}
-  if [[ -n $words ]]; then fact "$1" "${words//|/ and }"; else none "$1" 'nvidia-smi -q does not report it'; fi
+  if [[ -n $words && $words != 'not reported' ]]; then
+    fact "$1" "${words//|/ and }"
+  else
+    none "$1" 'nvidia-smi -q does not report it'
+  fi
 }
 
 # usage: rows KEY KNOWN ROW...; `none` where no GPU reports what they are about.
@@ -52,19 +56,32 @@ rows() {
   for row; do item "$key" "$row"; done
 }
 
+# What the GPU that ends here reports of the settings that all should have alike.
+end_of_gpu() {
+  ((gpu >= 0)) || return 0
+  if [[ -n $state$status ]]; then fabric_of="${state:-N/A}, ${status:-N/A}"; fi
+  once persistence "${persistence_of:-not reported}"
+  once fabric "${fabric_of:-not reported}"
+  once limits "${limit_of:-not reported}"
+  once clocks "${clocks_of:-not reported}"
+  persistence_of='' fabric_of='' limit_of='' clocks_of='' state='' status='' now='' graphics=''
+}
+
 is_number() { [[ $1 =~ ^[0-9]{1,18}$ ]]; }
 
 read_health() {
   local row depth key value gpu=-1 top='' sub='' minutes=0 most_corrected='' most_remapped='' corrected=0 remapped=0
-  local persistence='|' fabric='|' limits='|' clocks='|' state='' now='' usual='' graphics=''
+  local persistence='|' fabric='|' limits='|' clocks='|' state='' status='' now='' usual='' graphics=''
+  local persistence_of='' fabric_of='' limit_of='' clocks_of=''
   local sram_known=0 pending_known=0 spent_known=0 replays_known=0 power_known=0
   local -a errors=() sram=() pending=() spent=() replays=() reduced=()
   if first /proc/uptime; then minutes=$((${text%%.*} / 60 + 1)); fi
   while IFS= read -r row; do
     if [[ $row =~ ^GPU\ [0-9A-Fa-f]+: ]]; then
-      gpu=$((gpu + 1)) top='' sub='' state='' now='' graphics=''
+      end_of_gpu
+      gpu=$((gpu + 1)) top='' sub=''
       corrected=0 remapped=0
-      ((gpu < 64)) || break
+      if ((gpu >= 64)); then gpu=-1; break; fi
       continue
     fi
     case $row in
@@ -86,11 +103,20 @@ read_health() {
       N/A | '' | '['*) continue ;;
     esac
     case $top/$sub/$key in
-      '//Persistence Mode') once persistence "$value" ;;
+      '//Persistence Mode') persistence_of=$value ;;
+      # A GPU that waits for its fabric has no status.
       'Fabric//State') state=$value ;;
-      'Fabric//Status') if [[ -n $state ]]; then once fabric "$state, $value"; fi ;;
-      'GPU Reset Status//Reset Required')
+      'Fabric//Status') status=$value ;;
+      'Fabric/Health/Summary')
+        if [[ $value != Healthy && $value != 'Not Supported' ]]; then errors+=("gpu$gpu Fabric Health: $value"); fi ;;
+      'GPU Reset Status//Reset Required' | 'GPU Reset Status//Drain and Reset Recommended' | 'ECC Errors//Unrepairable Memory')
         if [[ $value == Yes ]]; then errors+=("gpu$gpu $key: $value"); fi ;;
+      # From driver 565 on, in place of `Reset Required`: `Reset`, `Reboot`, `Drain P2P`, `Drain and Reset`.
+      '//GPU Recovery Action')
+        if [[ $value != None && $value != 'Requested functionality'* ]]; then errors+=("gpu$gpu $key: $value"); fi ;;
+      'ECC Errors//Channel Repair Pending' | 'ECC Errors//TPC Repair Pending')
+        pending_known=1
+        if [[ $value == Yes ]]; then pending+=("gpu$gpu $key"); fi ;;
       'PCI//Replays Since Reset')
         if is_number "$value"; then
           replays_known=1
@@ -127,17 +153,19 @@ read_health() {
       'GPU Power Readings//Current Power Limit' | 'Power Readings//Current Power Limit') now=$value ;;
       'GPU Power Readings//Default Power Limit' | 'Power Readings//Default Power Limit')
         if [[ -n $now ]]; then
-          power_known=1 usual=$value
-          once limits "$now"
+          power_known=1 usual=$value limit_of=$now
           if [[ ${now%% *} =~ ^[0-9.]{1,9}$ && ${usual%% *} =~ ^[0-9.]{1,9}$ ]] \
             && ((10#${now%%[. ]*} < 10#${usual%%[. ]*})); then
             reduced+=("gpu$gpu $now of $usual")
           fi
         fi ;;
       'Applications Clocks//Graphics') graphics=${value%% *} ;;
-      'Applications Clocks//Memory') if [[ -n $graphics ]]; then once clocks "$graphics/${value%% *}"; fi ;;
+      # Newer drivers write here that they have none.
+      'Applications Clocks//Memory')
+        if is_number "$graphics" && is_number "${value%% *}"; then clocks_of="$graphics/${value%% *}"; fi ;;
     esac
   done
+  end_of_gpu
   rows gpu_errors 1 ${errors[@]+"${errors[@]:0:64}"}
   alike gpu_persistence "$persistence"
   alike gpu_fabric "$fabric"
@@ -154,19 +182,28 @@ read_health() {
 
 # How many NVLinks run at which speed.
 nvlinks() {
-  local text row rate seen='|'
-  local -A count=()
+  local text row rate gpu='' seen='|'
+  local -A count=() linkless=()
   local -a links=()
   if ! has nvidia-smi || ! text=$(bounded nvidia-smi nvlink -s 2> /dev/null | head -c 1000000); then
     none nvlinks 'nvidia-smi reports no NVLinks'
     return
   fi
   while IFS= read -r row; do
+    if [[ $row =~ ^GPU\ ([0-9]+): ]]; then gpu=${BASH_REMATCH[1]}; fi
+    if [[ -n $gpu && $row == *'ll links are in'* && ${#linkless[@]} -lt 64 ]]; then linkless[$gpu]=1; fi
     [[ $row =~ ^[[:space:]]*Link\ [0-9]+:\ (.+)$ ]] || continue
     rate=${BASH_REMATCH[1]%% }
     count[$rate]=$((${count[$rate]:-0} + 1))
     ((${#count[@]} > 16)) && break
   done <<< "$text"
   for rate in ${count[@]+"${!count[@]}"}; do links+=("${count[$rate]} at $rate"); done
+  # Where no GPU has links, none misses any.
+  if ((${#count[@]} > 0)); then
+    for gpu in ${linkless[@]+"${!linkless[@]}"}; do
+      links+=("gpu$gpu has none")
+      item gpu_errors "gpu$gpu: all NVLinks are inactive"
+    done
+  fi
   some nvlinks 'nvidia-smi reports no NVLinks' ${links[@]+"${links[@]}"}
 }

@@ -14,7 +14,7 @@ kernel_log() {
   [[ -n $log ]]
 }
 
-# Of each GPU and number the newest line about an Xid; and lines in which the kernel reports broken hardware.
+# Of each GPU and number the newest line about an Xid, a fatal one apart; and lines in which the kernel reports broken hardware.
 kernel_messages() {
   local log row at key
   local -A newest=()
@@ -27,6 +27,7 @@ kernel_messages() {
   while IFS= read -r row; do
     [[ $row =~ NVRM:\ Xid\ (\([^\)]*\)):\ ([0-9]+) ]] || continue
     key="${BASH_REMATCH[1]} ${BASH_REMATCH[2]}"
+    if [[ $row == *' Fatal '* ]]; then key+=' fatal'; fi
     newest[$key]=$row
     order+=("$key")
   done < <(printf '%s\n' "$log" | grep 'NVRM: Xid' | tail -n 2000)

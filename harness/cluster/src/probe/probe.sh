@@ -236,7 +236,7 @@ library_folders() {
 }
 
 libraries() {
-  local folder file
+  local folder file unnumbered=
   local -a folders
   # What was read before is no version of a plugin.
   text=
@@ -247,10 +247,19 @@ libraries() {
     for file in "$folder"/libnccl-net-ofi.so* "$folder"/libnccl-net.so*; do
       text=$(bounded grep -a -o -m 1 -E 'aws-ofi-nccl [0-9][0-9A-Za-z.+-]*' "$file" 2> /dev/null | head -n 1)
       [[ -n $text ]] && version_in "$text" && break 2
+      # One that was built from a checkout bears its commit.
+      if [[ -z $unnumbered ]]; then
+        text=$(bounded grep -a -o -m 1 -E 'Initializing aws-ofi-nccl [0-9A-Za-z._+-]+' "$file" 2> /dev/null | head -n 1)
+        if [[ -n $text ]]; then unnumbered="${text#Initializing } of $file"; fi
+      fi
       text=
     done
   done
-  if [[ -n ${text:-} ]]; then fact ofi_nccl "$text"; else none ofi_nccl 'no libnccl-net with a version'; fi
+  if [[ -n ${text:-} ]]; then
+    fact ofi_nccl "$text"
+  else
+    none ofi_nccl "${unnumbered:-no libnccl-net with a version}"
+  fi
   library_folders /opt/nccl/build/lib
   text=
   for folder in "${folders[@]}"; do

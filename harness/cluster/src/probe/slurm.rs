@@ -62,8 +62,7 @@ fn read_states(text: &str) -> BTreeMap<String, NodeState> {
             reason => format!("Slurm reports it as {state}: {reason}"),
         });
         // A node is listed once for each of its partitions, and is the same in all.
-        let set = StateSet::parse(state);
-        let boots = ["powered_down", "powering_down", "powering_up"].iter().any(|word| set.has(word));
+        let boots = StateSet::parse(state).boots();
         states.entry(node.to_owned()).or_insert(NodeState { state: state.to_owned(), unusable, boots });
     }
     states

@@ -168,9 +168,11 @@ impl Answer {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
-    /// The last lines of stderr, for a message to a person.
+    /// The last lines of stderr, for a message to a person; of stdout where it has none, as a wrapper of the site's may
+    /// complain there.
     pub fn complaint(&self) -> String {
-        let text = String::from_utf8_lossy(&self.stderr);
+        let is_silent = self.stderr.trim_ascii().is_empty();
+        let text = String::from_utf8_lossy(if is_silent { &self.stdout } else { &self.stderr });
         let text = text.trim();
         match text.char_indices().rev().nth(400) {
             Some((at, _)) => format!("...{}", &text[at..]),

@@ -127,6 +127,10 @@ impl StateSet {
                 None => unknown.insert(name),
             };
         }
+        // A node that boots has not answered yet.
+        if words.contains("powering_up") {
+            words.remove("not_responding");
+        }
         StateSet { words, unknown }
     }
 
@@ -140,6 +144,17 @@ impl StateSet {
         ["down", "not_responding", "fail", "error"].iter().any(|word| self.has(word))
     }
 
+    /// Up, and nothing runs on it or is planned for it.
+    pub(crate) fn is_idle(&self) -> bool {
+        let is_harmless = |word: &String| IDLE.contains(&word.as_str());
+        self.has("idle") && self.unknown.is_empty() && self.words.iter().all(is_harmless)
+    }
+
+    /// Power saving has put it down, or will: Slurm boots it for a job.
+    pub(crate) fn boots(&self) -> bool {
+        ["power_down", "powered_down", "powering_down", "powering_up"].iter().any(|word| self.has(word))
+    }
+
     /// A job would be let onto it: up, or booted for it, and neither drained nor set aside.
     pub(crate) fn takes_jobs(&self) -> bool {
         let barred = ["drain", "drained", "draining", "maint", "reserved", "planned", "future", "unknown"];
@@ -149,6 +164,9 @@ impl StateSet {
             && !barred.iter().any(|word| self.has(word))
     }
 }
+
+/// Words of a node that a job can start on at once: beside its state, how it came to be one.
+const IDLE: [&str; 4] = ["idle", "cloud", "dynamic_norm", "dynamic_future"];
 
 const MARKS: [(char, &str); 9] = [
     ('*', "not_responding"),
@@ -182,12 +200,14 @@ const NAMES: &[&[&str]] = &[
     &["perfctrs", "npc"],
     &["reboot", "reboot_requested"],
     &["reboot_issued"],
+    &["power_down"],
     &["powered_down", "pow_dn"],
     &["powering_down"],
     &["powering_up", "pow_up", "power_up"],
     &["not_responding", "no_respond"],
     &["cloud"],
     &["dynamic_norm"],
+    &["dynamic_future"],
     &["invalid_reg", "inval"],
     &["blocked"],
     &["unknown", "unk"],
@@ -237,6 +257,15 @@ mod tests {
             StateSet::parse("idle~").takes_jobs() && StateSet::parse("IDLE+CLOUD+POWERING_DOWN").takes_jobs()
         );
         assert!(!StateSet::parse("down~").takes_jobs());
+        // As the text has them, and as the JSON of the same nodes does: marked to be put down, and booting.
+        for state in
+            ["idle~", "IDLE+CLOUD+POWER_DOWN+POWERED_DOWN", "idle#", "IDLE+CLOUD+NOT_RESPONDING+POWERING_UP"]
+        {
+            let set = StateSet::parse(state);
+            assert!(set.takes_jobs() && set.boots() && !set.is_idle(), "{state}: {set:?}");
+        }
+        let set = StateSet::parse("IDLE+CLOUD+POWERED_DOWN+NOT_RESPONDING");
+        assert!(!set.takes_jobs() && set.is_lost());
         assert!(StateSet::parse("mix-").has("planned"));
         assert!(!StateSet::parse("").takes_jobs());
         assert!(!StateSet::parse("idle+blorp").takes_jobs());

@@ -269,6 +269,20 @@ fn missing_gpu_values_are_unknown_and_never_0() {
     let none = of(&[]);
     assert_eq!(none.facts["gpus"], Value::Number(0));
     assert!(!none.facts.contains_key("gpu") && !none.facts.contains_key("ecc_errors"));
+    // One GPU that answers nothing does not hide what the others answer, nor does it answer for them.
+    let healthy = |gpu: u32| format!("{gpu}, NVIDIA H100, 570.1, Enabled, 0, 1980, 2619, 0x0000000000000001");
+    let lost = "3, NVIDIA H100, 570.1, Enabled, [GPU requires reset], 1980, 2619, [GPU requires reset]";
+    let read = of(&[&healthy(0), lost, "6, NVIDIA H100, 570.1, Enabled, 7, 1980, 2619, 0x0000000000000040"]);
+    assert_eq!(read.facts["ecc_errors"], Value::Number(7));
+    assert_eq!(read.facts["gpu_throttled"], Value::Names(vec!["gpu6 0x40".into()]));
+    let fault = Value::Names(vec!["gpu3 reports `[GPU requires reset]`".into()]);
+    assert_eq!(read.facts["gpu_errors"], fault);
+    let read = of(&[&healthy(0), lost]);
+    assert_eq!(read.facts["gpu_errors"], fault);
+    assert!(!read.facts.contains_key("ecc_errors") && !read.facts.contains_key("gpu_throttled"));
+    let read = of(&[&healthy(0), "1, NVIDIA H100, 570.1, [N/A], [N/A], 1980, 2619, 0x0000000000000001"]);
+    assert_eq!(read.facts["ecc"], Value::Text("Enabled and not reported".into()));
+    assert!(!read.facts.contains_key("ecc_errors") && !read.facts.contains_key("gpu_errors"));
     let short = of(&["0, NVIDIA H100, 570.1"]);
     assert_eq!((&short.facts["gpus"], short.facts.contains_key("ecc")), (&Value::Number(1), false));
 }
@@ -372,7 +386,7 @@ fn the_tools_of_flows_are_listed_with_what_they_can_do() {
 fn what_every_p_instance_has_and_a_node_does_not_report_keeps_it_from_passing() {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a root");
     let instances = Instances::load(home).expect("sound instances");
-    let weighed = |product: &str, more: &str| {
+    let weighed_with = |product: &str, more: &str, plugin: &str| {
         let text = format!(
             "kind = \"real\"\ninstance = \"p5\"\nnodes = \"p5-[001-004]\"\nreach = {{ via = \"slurm\" }}\n\
              paths = {{ shared = \"/fsx\" }}\n{more}"
@@ -381,19 +395,23 @@ fn what_every_p_instance_has_and_a_node_does_not_report_keeps_it_from_passing() 
         let mut node = ProbedNode { node: "p5-001".into(), ..ProbedNode::default() };
         node.facts.insert("instance".into(), Value::Text(product.into()));
         for (fact, why) in
-            [("gpus", "no nvidia-smi on PATH"), ("nics", "no such folder"), ("ofi_nccl", "no libnccl-net")]
+            [("gpus", "no nvidia-smi on PATH"), ("nics", "no such folder"), ("ofi_nccl", plugin)]
         {
             node.unknown.insert(fact.into(), why.into());
         }
         weigh(&mut node, [], &inventory, false);
         (node.unfit, node.notes)
     };
+    let weighed = |product: &str, more: &str| weighed_with(product, more, "no libnccl-net");
     let lines = [
         "no GPU can be read: no nvidia-smi on PATH",
         "no EFA device can be read: no such folder",
         "no aws-ofi-nccl plugin, so NCCL uses TCP: no libnccl-net",
     ];
     assert_eq!(weighed("p5.48xlarge", "").0, lines);
+    // One that was built from a checkout has no number.
+    let built = "aws-ofi-nccl git-6e504db of /opt/amazon/ofi-nccl/lib/libnccl-net.so";
+    assert_eq!(weighed_with("p5.48xlarge", "", built).0, lines[..2]);
     // A container brings its own plugin.
     assert_eq!(weighed("p5.48xlarge", "container = { image = \"x.sqsh\" }\n").0, lines[..2]);
     // A machine that says that it is something else is odd, and fit.

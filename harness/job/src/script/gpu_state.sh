@@ -148,13 +148,17 @@ memory() {
 }
 
 reading() {
-  local uptime
+  local uptime code=0 rest
   read -r uptime _ </proc/uptime || uptime=0
   printf 'at %s %s\n' "$1" "$uptime"
   links
-  if query "$list"; then
-    marked row
-  else
+  query "$list" || code=$?
+  # Where one GPU is lost, nvidia-smi says which and goes on with the others.
+  rest=$(grep -vE '^[0-9]+, |^$' <<<"$text")
+  text=$(grep -E '^[0-9]+, ' <<<"$text")
+  [[ -n $text ]] && marked row
+  if ((code != 0)) || [[ $rest == *'Unable to determine'* || $rest == *' is lost'* ]]; then
+    text=${rest:-nvidia-smi ended with $code}
     text=${text:0:500}
     marked failed
   fi

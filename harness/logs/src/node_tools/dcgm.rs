@@ -34,6 +34,46 @@ pub struct TestResult {
     pub why: Vec<String>,
 }
 
+impl TestResult {
+    pub(super) fn new(
+        test: &str,
+        category: &str,
+        (gpu, status): (Option<u32>, Status),
+        why: &[String],
+    ) -> TestResult {
+        // A text may be cut at a blank.
+        let squeezed = |text: &String| text.split_whitespace().collect::<String>();
+        let is_own = |text: &String| {
+            let text = squeezed(text);
+            text.contains(DISTURBED) || gpu.is_none() && text.starts_with(INTERNAL)
+        };
+        let is_unmeasured = match status {
+            Status::Fail => !why.is_empty() && why.iter().all(is_own),
+            Status::Pass | Status::Warn => why.iter().any(|text| squeezed(text).contains(NO_ROOM)),
+            Status::Skip | Status::Unmeasured => false,
+        };
+        let status = if status == Status::Pass && !why.is_empty() { Status::Warn } else { status };
+        TestResult {
+            test: short(test),
+            category: short(category),
+            gpu,
+            status: if is_unmeasured { Status::Unmeasured } else { status },
+            why: why.iter().take(MOST_WHY).cloned().collect(),
+        }
+    }
+}
+
+/// `The memory copy utilization for the GPU: 2 is greater than 10%. This may affect the results of the nvbandwidth test.`
+const DISTURBED: &str = "mayaffecttheresultsof";
+/// `Couldn't allocate at least 75.0% of GPU memory on GPU 2`, of a test that passes nevertheless.
+const NO_ROOM: &str = "allocateatleast";
+/// `There was an internal error during the test: 'Output of child process (11167) couldn't be parsed`; of no GPU.
+const INTERNAL: &str = "Therewasaninternalerrorduringthetest";
+/// Explanations of a result.
+const MOST_WHY: usize = 4;
+/// Of which that many are looked at.
+const MOST_WARNINGS: usize = 64;
+
 /// The result of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
@@ -45,6 +85,8 @@ pub enum Status {
     Warn,
     /// It failed.
     Fail,
+    /// DCGM calls it a failure, and says that the test itself was at fault: it has shown nothing.
+    Unmeasured,
 }
 
 impl Status {
@@ -127,7 +169,9 @@ pub(super) fn is_table(text: &str) -> bool {
 /// The results in a text; an error where it has none, or one of an unknown status.
 pub fn read(text: &str) -> Result<Diagnosis, NoResult> {
     let is_table = dcgm_table::is_one(text) && !text.trim_start().starts_with('{');
-    if is_table { dcgm_table::read(text) } else { json(text) }
+    let mut diagnosis = if is_table { dcgm_table::read(text)? } else { json(text)? };
+    diagnosis.mark_unmeasured();
+    Ok(diagnosis)
 }
 
 fn json(text: &str) -> Result<Diagnosis, NoResult> {
@@ -158,19 +202,24 @@ pub(super) const MOST_RESULTS: usize = 8192;
 const MOST_GPUS: usize = 256;
 
 impl Diagnosis {
+    /// A test that gave up at one GPU fails on the others without a word.
+    fn mark_unmeasured(&mut self) {
+        let unmeasured = self.results.iter().filter(|result| result.status == Status::Unmeasured);
+        let tests: BTreeSet<String> = unmeasured.map(|result| result.test.clone()).collect();
+        for result in &mut self.results {
+            if result.status == Status::Fail && result.why.is_empty() && tests.contains(&result.test) {
+                result.status = Status::Unmeasured;
+            }
+        }
+    }
+
     fn add(&mut self, category: &str, test: &TestJson) -> Result<(), NoResult> {
         let mut worst = None;
         let mut push = |gpu, status, why: Vec<String>| -> Result<(), NoResult> {
             if self.results.len() >= MOST_RESULTS {
                 return Err(format!("dcgmi lists more than {MOST_RESULTS} results"));
             }
-            self.results.push(TestResult {
-                test: short(&test.name),
-                category: short(category),
-                gpu,
-                status,
-                why,
-            });
+            self.results.push(TestResult::new(&test.name, category, (gpu, status), &why));
             Ok(())
         };
         for result in &test.results {
@@ -230,7 +279,7 @@ fn warnings(value: &Value) -> Vec<String> {
         _ => None,
     };
     match value {
-        Value::Array(all) => all.iter().take(4).filter_map(one).collect(),
+        Value::Array(all) => all.iter().take(MOST_WARNINGS).filter_map(one).collect(),
         other => one(other).into_iter().collect(),
     }
 }

@@ -7,8 +7,6 @@ use std::collections::BTreeSet;
 
 /// Letters of a cell: a longer text goes on in the next row, in the middle of a word.
 const CELL: usize = 45;
-/// Explanations of a result.
-const MOST_WHY: usize = 4;
 /// Explanations of a test.
 const MOST_TEXTS: usize = 64;
 /// Of a cell that goes on: more rows than that explain nothing.
@@ -217,20 +215,16 @@ impl Test {
         }
         let worst = self.results.iter().map(|(_, status)| *status).max();
         let listed: BTreeSet<u32> = self.results.iter().filter_map(|(gpu, _)| *gpu).collect();
-        let of = |gpu: Option<u32>, status: Status| {
+        let of = |gpu: Option<u32>, status: Status| -> Vec<String> {
             let is_its = |about: &Option<u32>| match about.is_some_and(|gpu| listed.contains(&gpu)) {
                 true => *about == gpu,
                 false => Some(status) == worst,
             };
             let texts = self.why.iter().filter(|(about, _)| is_its(about));
-            texts.take(MOST_WHY).map(|(_, text)| text.clone()).collect()
+            texts.map(|(_, text)| text.clone()).collect()
         };
-        let result = |(gpu, status): &(Option<u32>, Status)| TestResult {
-            test: self.name.clone(),
-            category: category.to_owned(),
-            gpu: *gpu,
-            status: *status,
-            why: of(*gpu, *status),
+        let result = |result: &(Option<u32>, Status)| {
+            TestResult::new(&self.name, category, *result, &of(result.0, result.1))
         };
         Ok(self.results.iter().map(result).collect())
     }

@@ -99,6 +99,8 @@ struct Reader {
     linked: Option<u32>,
     /// By GPU and phase, the links that were listed, and whether each was down: both listings may show one that is.
     links: BTreeMap<(u32, bool), BTreeMap<u32, bool>>,
+    /// GPUs of which nvidia-smi lists no link, since none is active.
+    linkless: BTreeSet<(u32, bool)>,
     errors: BTreeMap<(u32, bool), u64>,
     xids: BTreeMap<bool, BTreeSet<String>>,
     no_log: bool,
@@ -245,6 +247,12 @@ impl Reader {
             self.linked = rest.split(':').next().and_then(|gpu| gpu.trim().parse().ok());
             return;
         }
+        if let Some(gpu) = self.linked.filter(|_| line.to_ascii_lowercase().contains(LINKLESS)) {
+            if self.linkless.len() < 2 * MOST_GPUS {
+                self.linkless.insert((gpu, self.is_after()));
+            }
+            return;
+        }
         let (Some(gpu), Some(rest)) = (self.linked, line.strip_prefix("Link ")) else { return };
         let Some((link, what)) = rest.split_once(':') else { return };
         let (what, key) = (what.trim(), (gpu, self.is_after()));
@@ -267,6 +275,12 @@ impl Reader {
     }
 
     fn finish(mut self) -> GpuStates {
+        // Where no GPU of the node has links, none misses any.
+        if !self.links.is_empty() {
+            for key in &self.linkless {
+                self.links.entry(*key).or_default();
+            }
+        }
         let linked: BTreeSet<u32> =
             self.links.keys().chain(self.errors.keys()).map(|(gpu, _)| *gpu).collect();
         for index in linked {
@@ -293,10 +307,13 @@ impl Reader {
     }
 }
 
+/// `NVML: Unable to retrieve Nvlink information as all links are inActive`, below the GPU's name.
+const LINKLESS: &str = "all links are inactive";
+
 /// What speaks against a link. Words that were mended on the way (`FEC`, `Raw`, `Symbol`) are counted by the million on sound
 /// ones from NVLink 5 on.
 fn is_error(name: &str) -> bool {
-    const AGAINST: [&str; 8] = [
+    const AGAINST: [&str; 11] = [
         "replay error",
         "recovery error",
         "crc",
@@ -305,6 +322,9 @@ fn is_error(name: &str) -> bool {
         "local link integrity",
         "link recovery failed",
         "effective error",
+        "rx errors",
+        "rx remote errors",
+        "rx general errors",
     ];
     let name = name.to_ascii_lowercase();
     AGAINST.iter().any(|word| name.contains(word))

@@ -55,7 +55,8 @@ const PROGRAMS: [(Knows, Read); 6] = [
     ),
     (
         |text| {
-            has_any(text, &[&["\"nvbandwidth\""], &["nvbandwidth Version:"], &["memcpy", "bandwidth (GB/s)"]])
+            has_key(text, "\"nvbandwidth\"")
+                || has_any(text, &[&["nvbandwidth Version:"], &["memcpy", "bandwidth (GB/s)"]])
         },
         copies,
     ),
@@ -81,6 +82,11 @@ const PROGRAMS: [(Knows, Read); 6] = [
 /// Whether all texts of one of the lists are in a text.
 fn has_any(text: &str, any: &[&[&str]]) -> bool {
     any.iter().any(|all| all.iter().all(|one| text.contains(one)))
+}
+
+/// Whether a name of a JSON is this one; DCGM has a test that is called like the program.
+fn has_key(text: &str, key: &str) -> bool {
+    text.split(key).skip(1).any(|rest| rest.trim_start().starts_with(':'))
 }
 
 /// What is known and not read: its texts, what it is, and what to do.
@@ -176,11 +182,16 @@ fn diagnosis(text: &str) -> Result<NodeOutput, NoResult> {
             Status::Pass => "pass",
             Status::Warn => "warning",
             Status::Fail => "fail",
+            Status::Unmeasured => "not measured",
         };
-        if result.status == Status::Fail {
-            let gpu = result.gpu.map_or("the node".to_owned(), |gpu| format!("GPU {gpu}"));
-            let why = result.why.first().map(|why| format!(": {why}")).unwrap_or_default();
-            output.failures.push(format!("{} failed on {gpu}{why}", result.test));
+        let gpu = result.gpu.map_or("the node".to_owned(), |gpu| format!("GPU {gpu}"));
+        let why = result.why.first().map(|why| format!(": {why}")).unwrap_or_default();
+        match result.status {
+            Status::Fail => output.failures.push(format!("{} failed on {gpu}{why}", result.test)),
+            Status::Unmeasured => {
+                output.findings.push(format!("{} measured nothing on {gpu}{why}", result.test));
+            }
+            Status::Skip | Status::Pass | Status::Warn => {}
         }
         output.rows.push(Row {
             what: result.test,
@@ -221,20 +232,17 @@ fn copies(text: &str) -> Result<NodeOutput, NoResult> {
 fn least_and_most(test: &str, rates: &Matrix) -> Vec<Row> {
     let mut values: Vec<f64> = rates.iter().flatten().flatten().copied().collect();
     values.sort_by(f64::total_cmp);
+    // As the tests are called that measure one: `host_device_latency_sm`.
+    let unit = if test.contains("latency") { "ns" } else { "GB/s" };
     let row = |which: &str, value: Option<&f64>| Row {
         what: format!("{test}, {which} of {}", values.len()),
         value: value.copied(),
-        unit: "GB/s",
+        unit,
         ..Row::default()
     };
     match values.len() {
         0 => vec![Row { what: test.to_owned(), result: "no pair of GPUs".to_owned(), ..Row::default() }],
-        1 => vec![Row {
-            what: test.to_owned(),
-            value: values.first().copied(),
-            unit: "GB/s",
-            ..Row::default()
-        }],
+        1 => vec![Row { what: test.to_owned(), value: values.first().copied(), unit, ..Row::default() }],
         _ => vec![row("least", values.first()), row("most", values.last())],
     }
 }

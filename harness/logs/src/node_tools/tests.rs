@@ -81,6 +81,76 @@ fn results_by_gpu_of_dcgm_4_stand_below_the_test() {
     assert_eq!(dcgm::read(&table).expect("read").results[1].why, ["page faults"]);
 }
 
+/// DCGM 4.2 to 4.5 on sound nodes: the program of a test wrote more than DCGM reads, or a GPU was not idle yet.
+#[test]
+fn a_test_of_dcgm_that_measured_nothing_is_no_failure_and_no_pass() {
+    let internal = "| Warning                   | There was an internal error during the test:   |\n\
+        |                           | 'Output of child process (11167) couldn't be   |\n\
+        |                           | parsed: '* Line 1, Column 1   Syntax error: v  |\n";
+    let table = format!(
+        "{HEAD}| memory | Pass |\n|  | GPU0: Pass |\n|  | GPU1: Pass |\n| pcie | Fail |\n{internal}{internal}\
+         |  | GPU0: Pass |\n|  | GPU1: Pass |\n+-----+-----+\n"
+    );
+    let unmeasured = ("pcie".to_owned(), None, Status::Unmeasured);
+    assert_eq!(results(&table).last(), Some(&unmeasured), "{:?}", results(&table));
+    let outputs = super::output::read(&table).expect("read");
+    assert!(outputs[0].failures.is_empty(), "{outputs:?}");
+    assert!(
+        outputs[0].findings[0].starts_with("pcie measured nothing on the node: There was"),
+        "{outputs:?}"
+    );
+    // What is wrong beside it is.
+    let both = table.replacen("|  | GPU0: Pass |\n|  | GPU1: Pass |\n+", "| Warning | link is down |\n+", 1);
+    assert_eq!(results(&both).last(), Some(&("pcie".to_owned(), None, Status::Fail)));
+    let busy = "The memory copy utilitization for the GPU: 2 is greater than 10%. This may affect the results of the nvbandwidth test.";
+    let json = format!(
+        r#"{{"DCGM Diagnostic": {{"test_categories": [{{"category": "Integration", "tests": [{{"name": "nvbandwidth", "results": [
+        {{"entity_group": "GPU", "entity_id": 1, "status": "Fail"}},
+        {{"entity_group": "GPU", "entity_id": 2, "status": "Fail", "warnings": [{{"error_id": 29, "warning": "{busy}"}}]}}]}}]}}]}}}}"#
+    );
+    let expected = [1, 2].map(|gpu| ("nvbandwidth".to_owned(), Some(gpu), Status::Unmeasured));
+    assert_eq!(results(&json), expected);
+    let outputs = super::output::read(&json).expect("read");
+    let [output] = &outputs[..] else { panic!("of one program: {outputs:?}") };
+    assert_eq!((output.failures.len(), output.findings.len()), (0, 2));
+    // An error of one GPU may be the GPU's.
+    let of_gpu = json.replace(busy, "There was an internal error during the test: 'x'");
+    assert!(results(&of_gpu).iter().all(|(.., status)| *status == Status::Fail));
+}
+
+/// DCGM 4.5 passes memory of which it tested nothing.
+#[test]
+fn what_dcgm_says_of_a_test_that_passed_is_not_dropped() {
+    let of = |warning: &str| {
+        let text = format!(
+            r#"{{"DCGM Diagnostic": {{"test_categories": [{{"category": "Hardware", "tests": [{{"name": "memory", "results": [
+            {{"entity_group": "GPU", "entity_id": 2, "status": "Pass", "warnings": [{{"error_id": 66, "warning": "{warning}"}}]}}]}}]}}]}}}}"#
+        );
+        results(&text)[0].2
+    };
+    assert_eq!(of("Couldn't allocate at least 75.0% of GPU memory on GPU 2"), Status::Unmeasured);
+    assert_eq!(of("odd"), Status::Warn);
+}
+
+/// From level 3 on DCGM has a test of this name.
+#[test]
+fn a_test_that_is_called_like_a_program_is_no_output_of_it() {
+    let text = r#"{"DCGM Diagnostic": {"test_categories": [{"category": "Integration", "tests": [{"name": "nvbandwidth",
+        "results": [{"entity_group": "GPU", "entity_id": 0, "status": "Pass"}]}]}]}}"#;
+    let outputs = super::output::read(text).expect("read");
+    let [output] = &outputs[..] else { panic!("of one program: {outputs:?}") };
+    assert_eq!((output.program, output.findings.len()), ("dcgmi diag", 0), "{output:?}");
+}
+
+#[test]
+fn a_latency_of_nvbandwidth_is_in_nanoseconds() {
+    let text = "nvbandwidth Version: v0.6\nRunning host_device_latency_sm.\nmemory latency SM CPU(row) <-> GPU(column) (ns)\n           0\n 0    772.58\n\n\
+                SUM host_device_latency_sm 772.58\n";
+    let outputs = super::output::read(text).expect("read");
+    let row = &outputs[0].rows[0];
+    assert_eq!((row.value, row.unit), (Some(772.58), "ns"), "{outputs:?}");
+}
+
 #[test]
 fn a_table_that_is_cut_is_read_and_called_incomplete() {
     let cut = format!("{HEAD}| memory | Pass - GPUs: 0, 1 |\n");
@@ -318,6 +388,52 @@ fn the_state_of_gpus_is_read_with_what_came_in_between() {
         ]
     );
     assert_eq!(gpu.readings[2].memory_pending, Some(true));
+}
+
+/// As nvidia-smi prints one GPU of eight whose links are all down.
+#[test]
+fn a_gpu_whose_links_are_all_down_has_none_where_others_have_some() {
+    let none = "NVML: Unable to retrieve Nvlink information as all links are inActive";
+    let of = |phase: &str, other: &str, links: &str| {
+        format!(
+            "at {phase} 100.00\nlink GPU 0: NVIDIA (UUID: x)\nlink \t {other}\nlink GPU 4: NVIDIA (UUID: y)\nlink {links}\n"
+        )
+    };
+    let links = |before: String, after: String| {
+        let text = format!("harness-gpu-state 1\nfields index\n{before}{after}end\n");
+        let states = super::gpu_state::read(text.as_bytes()).expect("in memory").expect("read");
+        states.gpus.get(&4).and_then(|gpu| gpu.links)
+    };
+    let up = "Link 0: 26.562 GB/s";
+    assert_eq!(links(of("before", up, none), of("after", up, none)), Some(0));
+    assert_eq!(links(of("before", up, &format!(" {up}")), of("after", up, none)), Some(0));
+    assert_eq!(links(of("before", none, none), of("after", none, none)), None, "GPUs without links");
+}
+
+/// The counters of NVLink 5: what was mended on the way counts for nothing.
+#[test]
+fn errors_of_newer_links_are_counted() {
+    for (name, errors) in [
+        ("Rx Errors", 50),
+        ("Rx remote Errors", 50),
+        ("Rx General Errors", 50),
+        ("Link recovery failed events", 50),
+        ("Link recovery successful events", 0),
+        ("Symbol Errors", 0),
+        ("FEC Errors - 0", 0),
+    ] {
+        let text = STATE
+            .replace(
+                "Link 0: Replay Errors: 2",
+                &format!("Link 0: {name}: 0\nlink  Link 0: Malformed packet Errors: 0"),
+            )
+            .replace(
+                "Link 0: Replay Errors: 5",
+                &format!("Link 0: {name}: 50\nlink  Link 0: Malformed packet Errors: 0"),
+            );
+        let states = super::gpu_state::read(text.as_bytes()).expect("in memory").expect("read");
+        assert_eq!(states.gpus[&0].link_errors, Some(errors), "{name}");
+    }
 }
 
 #[test]

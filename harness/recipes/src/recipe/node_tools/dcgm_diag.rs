@@ -69,6 +69,8 @@ finding_kinds! {
 #[derive(Default)]
 struct Tested {
     failed: u32,
+    /// A test of it had no result.
+    is_unmeasured: bool,
     /// Of `HARDWARE`, those that ran.
     hardware: BTreeSet<&'static str>,
 }
@@ -108,22 +110,24 @@ fn run(job: &JobInput) -> Output {
         let gpu = result.gpu.filter(|_| !is_of_node(result));
         let tested = gpu.map_or(&mut of_node, |gpu| gpus.entry(gpu).or_default());
         tested.failed += u32::from(result.status == Status::Fail);
-        if result.status != Status::Skip {
+        tested.is_unmeasured |= result.status == Status::Unmeasured;
+        if !matches!(result.status, Status::Skip | Status::Unmeasured) {
             tested.hardware.extend(hardware(&result.test));
         }
         let (code, word) = match result.status {
-            Status::Fail => (DcgmFinding::Failed, "failed"),
-            Status::Warn => (DcgmFinding::Warned, "warns"),
-            Status::Skip => (DcgmFinding::Skipped, "was skipped"),
+            Status::Fail => (DcgmFinding::Failed.code(), "failed"),
+            Status::Warn => (DcgmFinding::Warned.code(), "warns"),
+            Status::Skip => (DcgmFinding::Skipped.code(), "was skipped"),
+            Status::Unmeasured => (ToolFinding::NotMeasured.code(), "measured nothing, run it by itself"),
             Status::Pass => continue,
         };
         let why = if result.why.is_empty() { String::new() } else { format!(": {}", result.why.join("; ")) };
         let message = format!("test `{}` of DCGM {word}{why}", result.test);
-        output.findings.push(about(job, file, code.code(), result.gpu, message));
+        output.findings.push(about(job, file, code, result.gpu, message));
     }
     output.data_wrong = of_node.failed > 0 || gpus.values().any(|tested| tested.failed > 0);
     // Tests that are cut off may be the ones that failed.
-    let is_whole = diagnosis.incomplete.is_none();
+    let is_whole = diagnosis.incomplete.is_none() && !of_node.is_unmeasured;
     if let Some(what) = diagnosis.incomplete {
         let message = format!("{what}: tests may be missing");
         output.findings.push(about(job, file, ToolFinding::NotMeasured.code(), None, message));
@@ -134,9 +138,9 @@ fn run(job: &JobInput) -> Output {
     for (gpu, tested) in &gpus {
         // A diagnosis of level 2 that looked at no memory, or at no link, has not shown that the GPU is good.
         let all = tested.hardware.union(&of_node.hardware).count() == HARDWARE.len();
-        if tested.failed > 0 || is_whole && (level < 2 || all) {
+        if tested.failed > 0 || is_whole && !tested.is_unmeasured && (level < 2 || all) {
             output.metrics.push(FAILED.of(dims.clone().with(Dim::Gpu, *gpu), f64::from(tested.failed)));
-        } else if is_whole {
+        } else if is_whole && !tested.is_unmeasured {
             let why = "DCGM did not test its memory or its PCIe link".to_owned();
             output.findings.push(about(job, file, ToolFinding::NotMeasured.code(), Some(*gpu), why));
         }

@@ -56,6 +56,30 @@ fn failed_tests_of_dcgm_count_on_their_gpu_and_settings_on_the_node() {
 }
 
 #[test]
+fn a_test_of_dcgm_that_measured_nothing_blames_nothing_and_passes_nothing() {
+    let of = |name: &str, results: &str| {
+        format!(
+            r#"{{"DCGM Diagnostic": {{"test_categories": [{{"category": "Hardware", "tests": [
+            {{"name": "memory", "results": [{{"entity_group": "GPU", "entity_id": 0, "status": "Pass"}}, {{"entity_group": "GPU", "entity_id": 1, "status": "Pass"}}]}},
+            {{"name": "pcie", "results": [{{"entity_group": "GPU", "entity_id": 0, "status": "Pass"}}, {{"entity_group": "GPU", "entity_id": 1, "status": "Pass"}}]}},
+            {{"name": "{name}", {results}}}]}}]}}}}"#
+        )
+    };
+    let busy = "The memory copy utilitization for the GPU: 1 is greater than 10%. This may affect the results of the nvbandwidth test.";
+    let results = format!(
+        r#""results": [{{"entity_group": "GPU", "entity_id": 1, "status": "Fail", "warnings": [{{"warning": "{busy}"}}]}}]"#
+    );
+    let output = run_on(&dcgm_diag::SPEC, &of("nvbandwidth", &results), 226);
+    let said =
+        format!("tool-not-measured: test `nvbandwidth` of DCGM measured nothing, run it by itself: {busy}");
+    assert_eq!(lines(&output), ["dcgm.node_failed 0".to_owned(), "dcgm.failed gpu0 0".to_owned(), said]);
+    assert!(!output.data_wrong);
+    let internal = r#""results": [], "test_summary": {"status": "Fail", "warnings": [{"warning": "There was an internal error during the test: 'x'"}]}"#;
+    let output = run_on(&dcgm_diag::SPEC, &of("pcie", internal), 226);
+    assert!(output.metrics.is_empty() && !output.data_wrong, "{:?}", lines(&output));
+}
+
+#[test]
 fn a_gpu_that_failed_below_those_that_passed_in_a_table_is_counted() {
     let table = "+-----+-----+\n| Diagnostic                | Result           |\n+=====+=====+\n+-----  Hardware  ---+-----+\n\
         | GPU Memory | Pass - GPUs: 1, 2 |\n|  | Fail - GPU: 0 |\n| Warning | GPU 0 row remapping failed |\n| PCIe | Pass - GPUs: 0, 1, 2 |\n";
