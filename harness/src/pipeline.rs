@@ -17,15 +17,17 @@ use cluster::launch::folder::Folders;
 use cluster::reach::Reach;
 use cluster::reach::redacted::Redacted;
 use cluster::run::{Clock, Event, History, Runner, quarantine};
+use job::script::files;
 use metric::Metrics;
 use model::artefact::{
-    Analysis, CaseJobs, CaseVerdict, Collected, Culprit, Format, JobOutcome, LEFT_OUT, LeftOut, Plan,
-    PlannedCase, RunRecord, Status, Summary, Unfit, Verdict,
+    Analysis, CaseJobs, CaseVerdict, Collected, CollectedFile, Culprit, Format, JobOutcome, LEFT_OUT,
+    LeftOut, Plan, PlannedCase, RunRecord, Status, Summary, Unfit, Verdict,
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe::ExtractStore;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{self, Store, StoreError};
@@ -319,13 +321,29 @@ pub(crate) fn analyze_case(
     let probe = store.probe()?;
     for job in &case.jobs {
         if let Some(of_job) = analysis.jobs.get_mut(&job.name) {
-            fingerprint::complete(&mut of_job.versions, job, probe.as_ref());
+            let digests = image_digests(collected, &job.name, &folder);
+            fingerprint::complete(&mut of_job.versions, job, probe.as_ref(), &digests);
         }
     }
     let table = recipes::parquet::to_parquet(&metrics).map_err(|error| StoreError::other(&folder, &error))?;
     store.write(&folder.join("metrics.parquet"), &table)?;
     store.write_json(&folder.join("analysis.json"), &analysis)?;
     Ok((metrics, analysis))
+}
+
+/// What the nodes of a job wrote down of the image that docker or podman ran.
+fn image_digests(collected: &Collected, job: &str, folder: &Path) -> BTreeSet<String> {
+    let is_one = |file: &&CollectedFile| {
+        let of_node = |node: &String| Path::new(&file.path).ends_with(files::node_file(files::IMAGE, node));
+        file.job == job && file.bytes < 200 && file.node.as_ref().is_some_and(of_node)
+    };
+    let read = |file: &CollectedFile| std::fs::read_to_string(folder.join(&file.path)).ok();
+    let is_digest = |text: &String| {
+        text.strip_prefix("sha256:")
+            .is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    let texts = collected.files.iter().filter(is_one).filter_map(read);
+    texts.map(|text| text.trim().to_owned()).filter(is_digest).collect()
 }
 
 /// Takes the files of a case, which are home, to its verdict.

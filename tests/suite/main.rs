@@ -21,6 +21,7 @@ mod canary;
 mod ci_page;
 mod clean;
 mod command_line;
+mod container_script;
 mod cross_checks;
 mod day_one;
 mod determinism;

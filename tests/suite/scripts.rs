@@ -1,8 +1,8 @@
 //! What is sent to nodes is text, and is looked at as text; and the simulated cluster reads back exactly that text.
 
 use job::script::{
-    Container, Directives, FlowMemory, Flows, GpuRequest, Gpus, Run, Sampler, Script, Start, Step, Turn,
-    Turns, read, render,
+    Container, Directives, FlowMemory, Flows, GpuRequest, Gpus, Run, Runtime, Sampler, Script, Start, Step,
+    Turn, Turns, read, render,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -48,6 +48,7 @@ fn slurm(nodes: &[&str], tasks_per_node: u32) -> Script {
 
 fn container() -> Option<Container> {
     Some(Container {
+        runtime: None,
         image: "/fsx/nccl.sqsh".into(),
         mounts: vec!["/fsx:/fsx".into(), "/dev/shm:/dev/shm".into()],
         mount_home: true,
@@ -411,12 +412,19 @@ proptest! {
             let variables = BTreeMap::from([("NAME".to_owned(), value.clone())]);
             let argv = vec!["program".into(), argument.clone()];
             let tasks_per_node = if mpi.is_some() { 8 } else { 1 };
-            let run = Step::Run(Run { argv, tasks_per_node, mpi, container: None, profile: None });
+            let container = Some(Container {
+                runtime: Some(Runtime::Podman), image: image.clone(), mounts: vec!["/a b:/b:ro".into()], mount_home: true,
+                remap_root: false, workdir: Some("/b/j".into()), env: vec!["NAME".into(), "OTHER".into()], name: None,
+            });
+            for container in [None, container] {
+            let (argv, mpi, variables) = (argv.clone(), mpi.clone(), variables.clone());
+            let run = Step::Run(Run { argv, tasks_per_node, mpi, container, profile: None });
             let script = over_ssh(&["p5-001", "p5-002"], vec![Step::Environment { variables }, run]);
             let text = render(&script);
             match read(&text) {
                 Ok(back) => prop_assert_eq!(back, script),
                 Err(_) => prop_assert!(text.lines().filter(|line| line.starts_with("# ")).count() > 4),
+            }
             }
         }
         let mut script = slurm(&["p5-001", "p5-002"], 8);
@@ -426,7 +434,7 @@ proptest! {
                 argv: vec!["program".into(), argument],
                 tasks_per_node: 8,
                 mpi: None,
-                container: Some(Container { image, mounts: Vec::new(), mount_home: false, remap_root: true, workdir: None, env: Vec::new(), name: None }),
+                container: Some(Container { runtime: None, image, mounts: Vec::new(), mount_home: false, remap_root: true, workdir: None, env: Vec::new(), name: None }),
                 profile: None,
             }),
         ];

@@ -160,7 +160,10 @@ fn what_ssh_cannot_do_is_a_diagnostic_of_the_plan() {
     project.write("inventory/boxed.toml", &format!("{inventory}[container]\nimage = \"/x.sqsh\"\n"));
     for (args, expected) in [
         (["--suite", "tasks", "--inventory", "sim-ssh"], "`tasks_per_node = 2` needs Slurm"),
-        (["--suite", "nccl-p5", "--inventory", "boxed"], "`[container]` needs Slurm with Pyxis"),
+        (
+            ["--suite", "nccl-p5", "--inventory", "boxed"],
+            "`[container]` over ssh needs `runtime = \"docker\"`",
+        ),
     ] {
         let ran = project.harness(&args);
         assert_eq!(ran.code, Some(2), "{}", ran.all());

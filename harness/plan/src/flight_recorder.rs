@@ -50,6 +50,7 @@ mod tests {
 
     fn step(mounts: Option<&[&str]>) -> Step {
         let container = mounts.map(|mounts| Container {
+            runtime: None,
             image: "image".to_owned(),
             mounts: mounts.iter().map(|mount| (*mount).to_owned()).collect(),
             mount_home: false,

@@ -68,6 +68,10 @@ fn job(
         helpers.push("profile.sh");
         helpers.extend(hook(&step));
     }
+    if let Some(is_mpi) = in_image(&step) {
+        helpers.push(files::CONTAINER);
+        helpers.extend(is_mpi.then_some(files::AGENT));
+    }
     if case.counters.enabled {
         helpers.push("counters.sh");
         steps.push(Step::CountersBegin(Sampler {
@@ -129,6 +133,16 @@ fn job(
     })
 }
 
+/// Whether its container is of docker or podman; and whether mpirun starts its ranks there.
+fn in_image(step: &Step) -> Option<bool> {
+    let (container, is_mpi) = match step {
+        Step::Run(run) => (run.container.as_ref(), run.mpi.is_some()),
+        Step::Gpus(gpus) => (gpus.container.as_ref(), false),
+        _ => return None,
+    };
+    container?.runtime.map(|_| is_mpi)
+}
+
 /// The module that opens a window in a python, where one does.
 fn hook(step: &Step) -> Option<&'static str> {
     let Step::Run(Run { profile: Some(profile), .. }) = step else { return None };
@@ -182,6 +196,9 @@ fn hand_to_container<'a>(
     let named = given.filter(|name| !OF_THE_IMAGE.contains(&name.as_str()) && !secrets::is_argument(name));
     container.env = named.cloned().collect();
     container.env.sort();
+    if container.runtime.is_some() {
+        return;
+    }
     // Trainings name images of their own: one name is one image.
     let is_own = inventory.container.as_ref().is_none_or(|usual| usual.image != container.image);
     let reuse = inventory.container.as_ref().is_none_or(|usual| usual.reuse);
@@ -197,9 +214,14 @@ fn enter_folder(step: &mut Step, folder: &str) -> Result<(), String> {
     let container = match step {
         Step::Gpus(gpus) => gpus.container.as_mut(),
         Step::Run(run) if run.profile.is_some() || is_torch_collective(run) => run.container.as_mut(),
+        // Docker and podman begin in no folder of the job by themselves.
+        Step::Run(run) => run.container.as_mut().filter(|container| container.runtime.is_some()),
         _ => None,
     };
     let Some(container) = container else { return Ok(()) };
+    if container.runtime.is_some() && folder.contains([',', ':', '"']) {
+        return Err(format!("`{folder}` cannot be mounted: change `paths.shared`"));
+    }
     let Some(seen) = path_inside(container, folder) else {
         return Err(format!(
             "its container does not mount the job's folder `{folder}`; add a mount of `paths.shared` to `[container]`"
@@ -216,8 +238,9 @@ fn is_torch_collective(run: &Run) -> bool {
 fn planned_step(context: &Context, case: &Case, placed: &Placed) -> Result<PlannedStep, String> {
     let inventory = context.inventory;
     let container = inventory.container.as_ref().map(|container| Container {
+        runtime: container.runtime,
         image: container.image.clone(),
-        mounts: container.mounts.clone(),
+        mounts: mounts(inventory, container),
         mount_home: container.mount_home,
         remap_root: container.remap_root,
         workdir: None,
@@ -232,6 +255,20 @@ fn planned_step(context: &Context, case: &Case, placed: &Placed) -> Result<Plann
     workload.step(JobPlan { inventory, case, placed, run_id, wiring, container })
 }
 
+/// Jobs that docker or podman runs live in the shared folder: it is mounted, unless the inventory mounts what holds it.
+fn mounts(inventory: &Inventory, container: &config::inventory::Container) -> Vec<String> {
+    let shared = inventory.paths.shared.trim_end_matches('/');
+    let holds = |mount: &String| {
+        let source = mount.split(':').next().unwrap_or_default().trim_end_matches('/');
+        shared.strip_prefix(source).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let mut mounts = container.mounts.clone();
+    if container.runtime.is_some() && !mounts.iter().any(holds) {
+        mounts.push(format!("{shared}:{shared}"));
+    }
+    mounts
+}
+
 /// Why its launcher cannot run the case, and can run others of its suite.
 pub(crate) fn unsupported(context: &Context, case: &Case, placed: &[Placed]) -> Option<String> {
     let planner = context.inventory.reach.planner();
@@ -243,6 +280,7 @@ fn needs<'a>(inventory: &Inventory, case: &'a Case, placed: &'a Placed) -> JobNe
     JobNeeds {
         nodes: &placed.nodes,
         container: inventory.container.is_some(),
+        runtime: inventory.container.as_ref().and_then(|container| container.runtime),
         image: workload.image(),
         mpi: workload.needs_mpi(case.placement),
         tasks_per_node: case.workload.tasks_per_node().unwrap_or(1),
@@ -323,6 +361,9 @@ fn expected(
     }
     match runs {
         ScriptRuns::OnEachNode => {
+            for node in placed.nodes.iter().filter(|_| script.image().is_some()) {
+                expect(files::node_file(files::IMAGE, node), FileKind::Log, Some(node));
+            }
             for node in &placed.nodes {
                 expect(files::node_file(files::LOG, node), FileKind::Log, Some(node));
             }

@@ -12,6 +12,10 @@ pub(crate) fn asked(argv: &[String]) -> Option<(&str, &str, &[String])> {
         [bash, c, text, clean, verb, node, folders @ ..]
             if bash == "bash" && c == "-c" && text == script::CLEAN_SH && clean == "clean" =>
         {
+            let folders = match folders {
+                [option, _runtime, folders @ ..] if option == "--containers" => folders,
+                folders => folders,
+            };
             Some((verb, node, folders))
         }
         _ => None,

@@ -6,7 +6,7 @@ use super::spread::Spread;
 use job::script::{AWS_MPIRUN, Container, MPIRUN, Run, Script, Step, is_mpirun};
 use std::collections::BTreeMap;
 
-/// The variables that a program sees: Pyxis lets the image's own win, but for those that `--container-env` names.
+/// The variables that a program sees: the image's own win, but for those that are passed by name.
 pub(crate) fn in_container(
     cluster: &Cluster,
     mut exported: BTreeMap<String, String>,

@@ -7,6 +7,7 @@ use super::field;
 use super::probed;
 use super::programs::{case_and_job, needs, unknown};
 use super::secrets;
+use base::digest::sha256;
 use cluster::field_kit::NodeRequest;
 use cluster::probe::{CLOCK, ProbeRequest};
 use cluster::reach::progress;
@@ -44,6 +45,12 @@ pub(crate) fn run(world: &mut World, host: &str, argv: &[String]) -> Result<Answ
     if words == CLOCK {
         return Ok(Answer::ok(format!("{}\n", probed::clock(&world.cluster, host, true_s))));
     }
+    if let ["bash", container, "pull", runtime, image, node] = words.as_slice()
+        && let Some(folder) = container.strip_suffix(&format!("/{}", files::CONTAINER))
+        && *node == host
+    {
+        return Ok(pull(world, folder, runtime, image, node));
+    }
     let ["bash", supervisor, verb, folder, node, more @ ..] = words.as_slice() else {
         return Ok(unknown(world, argv));
     };
@@ -63,6 +70,30 @@ pub(crate) fn run(world: &mut World, host: &str, argv: &[String]) -> Result<Answ
         _ => return Ok(unknown(world, argv)),
     }
     Ok(Answer::ok(world.ssh.look(folder, node, now_s)))
+}
+
+/// As `container.sh` does it.
+fn pull(world: &mut World, folder: &str, runtime: &str, image: &str, node: &str) -> Answer {
+    let path = format!("{folder}/{}", files::CONTAINER);
+    if world.files.get(&path).map(Vec::as_slice) != Some(script::CONTAINER_SH.as_bytes()) {
+        return Answer::failed(127, format!("bash: {path}: No such file or directory\n"));
+    }
+    let settings = &world.cluster.world;
+    if settings.image_import_fails || settings.slow_with.get(image) == Some(&0.0) {
+        return Answer::failed(
+            125,
+            format!(
+                "container.sh: {node}: cannot pull the image {image}: Error response from daemon: manifest for {image} not \
+                 found: manifest unknown; next: `{runtime} pull {image}` there: name, login, free space\n"
+            ),
+        );
+    }
+    let digest = format!("sha256:{}", sha256(image.as_bytes()));
+    world.files.insert(
+        format!("{folder}/{}", files::node_file(files::IMAGE, node)),
+        format!("{digest}\n").into_bytes(),
+    );
+    Answer::ok(format!("{digest}\n"))
 }
 
 fn start(

@@ -220,7 +220,11 @@ pub(crate) fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
         Some(Trigger::Hook(_)) => vec!["profile.sh", HOOK_FILE],
         _ => vec!["profile.sh"],
     };
-    script.steps.iter().flat_map(move |step| match step {
+    let by_mpi = script.steps.iter().any(|step| matches!(step, Step::Run(run) if run.mpi.is_some()));
+    let of_image = script.image().into_iter().flat_map(move |_| {
+        [Some(script::files::CONTAINER), by_mpi.then_some(script::files::AGENT)].into_iter().flatten()
+    });
+    of_image.chain(script.steps.iter().flat_map(move |step| match step {
         Step::CountersBegin(_) => vec!["counters.sh"],
         Step::Inspector => vec![script::files::INSPECTOR_SCRIPT],
         Step::Gpus(_) => vec!["gpus.sh"],
@@ -231,7 +235,7 @@ pub(crate) fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
         Step::Run(run) => run.profile.as_ref().map(of_profile).unwrap_or_default(),
         Step::Turns(_) => vec![script::files::ALLOCATION],
         Step::Environment { .. } | Step::Secrets { .. } | Step::CountersEnd => Vec::new(),
-    })
+    }))
 }
 
 fn squeue(world: &World, jobs: &str) -> Answer {

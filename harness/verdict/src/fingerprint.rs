@@ -32,9 +32,14 @@ pub fn matters(name: &str) -> bool {
     MATTERING.iter().any(|with| name.starts_with(with)) && !LOGGING.iter().any(|with| name.starts_with(with))
 }
 
-/// Adds the facts of the job's nodes from the probe, and the image, to the versions from the job's log, which come
-/// first. A part that one of the nodes does not report is left unknown.
-pub fn complete(fingerprint: &mut Fingerprint, job: &PlannedJob, probe: Option<&Probe>) {
+/// Adds the facts of the job's nodes from the probe, and the image with the `digests` that its nodes have of it, to the versions
+/// from the job's log, which come first. A part that one of the nodes does not report is left unknown.
+pub fn complete(
+    fingerprint: &mut Fingerprint,
+    job: &PlannedJob,
+    probe: Option<&Probe>,
+    digests: &BTreeSet<String>,
+) {
     let names = COMPARABLE.iter().chain(&INFORMATIVE).filter(|name| **name != IMAGE);
     for name in names {
         if !fingerprint.contains_key(*name)
@@ -48,7 +53,11 @@ pub fn complete(fingerprint: &mut Fingerprint, job: &PlannedJob, probe: Option<&
         fingerprint.remove("nsys");
     }
     if let Some(image) = image(job) {
-        fingerprint.insert(IMAGE.to_owned(), [image].into());
+        let images = match digests.is_empty() {
+            true => [image].into(),
+            false => digests.iter().map(|digest| with_digest(&image, digest)).collect(),
+        };
+        fingerprint.insert(IMAGE.to_owned(), images);
     }
     if let Some(asked) = slurm(job) {
         fingerprint.insert(SLURM.to_owned(), [asked].into());
@@ -86,8 +95,16 @@ fn node_versions(probe: &Probe, nodes: &[String], name: &str) -> Option<BTreeSet
     nodes.iter().map(one).collect::<Option<BTreeSet<String>>>().filter(|versions| !versions.is_empty())
 }
 
+fn with_digest(image: &str, digest: &str) -> String {
+    format!("{}@{digest}", image.split('@').next().unwrap_or_default())
+}
+
 /// As the job's script names it.
 fn image(job: &PlannedJob) -> Option<String> {
+    if job.files.iter().any(|file| file.name == files::CONTAINER) {
+        let text = job.files.iter().find(|file| file.name == files::JOB)?.text.as_deref()?;
+        return script::read(text).ok()?.image().map(|(_, image)| image.to_owned());
+    }
     let texts = job.files.iter().filter_map(|file| file.text.as_deref()).flat_map(str::split_whitespace);
     let mut words = job.launch.iter().map(String::as_str).chain(texts);
     let image = words.find_map(|word| word.trim_matches(['\'', '"']).strip_prefix("--container-image="))?;

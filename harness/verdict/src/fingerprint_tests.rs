@@ -52,15 +52,15 @@ fn facts_that_all_nodes_of_the_job_report_are_added_and_the_log_comes_first() {
         ("n3", &[("driver", "535.00")]),
     ]);
     let mut fingerprint = from_parts(&[("nccl", &["2.28.3"])]);
-    complete(&mut fingerprint, &job(&["n1", "n2"], "srun x", false), Some(&probe));
+    complete(&mut fingerprint, &job(&["n1", "n2"], "srun x", false), Some(&probe), &BTreeSet::new());
     // One of the nodes reports no kernel, so that it is unknown; the number of GPUs is no software.
     assert_eq!(fingerprint, from_parts(&[("nccl", &["2.28.3"]), ("driver", &["550.90", "560.35"])]));
     let mut alone = Fingerprint::new();
-    complete(&mut alone, &job(&["n1"], "srun x", false), Some(&probe));
+    complete(&mut alone, &job(&["n1"], "srun x", false), Some(&probe), &BTreeSet::new());
     assert_eq!(alone, from_parts(&[("nccl", &["2.20"]), ("driver", &["560.35"]), ("kernel", &["6.8"])]));
     let mut nothing = Fingerprint::new();
-    complete(&mut nothing, &job(&["n9"], "srun x", false), Some(&probe));
-    complete(&mut nothing, &job(&["n1"], "srun x", false), None);
+    complete(&mut nothing, &job(&["n9"], "srun x", false), Some(&probe), &BTreeSet::new());
+    complete(&mut nothing, &job(&["n1"], "srun x", false), None, &BTreeSet::new());
     assert_eq!(nothing, Fingerprint::new());
 }
 
@@ -80,7 +80,7 @@ fn the_image_is_the_one_that_the_script_names() {
         ("srun --mpi=pmix /opt/x", None),
     ] {
         let mut fingerprint = Fingerprint::new();
-        complete(&mut fingerprint, &job(&["n1"], text, false), None);
+        complete(&mut fingerprint, &job(&["n1"], text, false), None, &BTreeSet::new());
         let expected = image.map(|image| from_parts(&[("image", &[image])])).unwrap_or_default();
         assert_eq!(fingerprint, expected, "{text}");
     }
@@ -131,7 +131,7 @@ fn what_slurm_is_asked_for_is_part_of_it_where_it_is_not_the_usual() {
         let text =
             script::render(&script::Script { start: Start::Slurm(directives), nodes, steps: vec![run(mpi)] });
         let mut all = Fingerprint::new();
-        complete(&mut all, &job(&["n1"], &text, false), None);
+        complete(&mut all, &job(&["n1"], &text, false), None, &BTreeSet::new());
         all
     };
     assert_eq!(of(directives(GpuRequest::Gres), "pmix"), Fingerprint::new());

@@ -11,6 +11,7 @@ mod queue;
 
 use crate::reach::{Host, Reach};
 use futures::stream::{self, StreamExt};
+use job::script::Runtime;
 use model::artefact::{FolderAccess, Plan, Queue};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,6 +45,8 @@ pub enum LeftoverKind {
     Part,
     /// A file under its own name that is not what was put there.
     Broken,
+    /// A container under the label of the job.
+    Container,
     /// A pod under the label of the run.
     Pod,
     /// Where tasks of an analysis hand over what they read.
@@ -61,6 +64,7 @@ impl LeftoverKind {
             LeftoverKind::Secret => "unread secret",
             LeftoverKind::Part => "unfinished file",
             LeftoverKind::Broken => "broken file",
+            LeftoverKind::Container => "container",
             LeftoverKind::Pod => "pod",
             LeftoverKind::Folder => "folder",
         }
@@ -155,7 +159,8 @@ pub async fn clean(plan: &Plan, recorded: &Recorded, reach: &dyn Reach, ends: bo
     let stubborn =
         ask(plan, &jobs, reach, "end", &|job| touched.contains(job), &mut Cleaned::default()).await;
     let is_over = |file: &&Leftover| {
-        !stubborn.iter().any(|left| left.what == LeftoverKind::Process && left.job == file.job)
+        let runs = |left: &Leftover| matches!(left.what, LeftoverKind::Process | LeftoverKind::Container);
+        !stubborn.iter().any(|left| runs(left) && left.job == file.job)
     };
     let files = cleaned.found.iter().chain(&stubborn).filter(|left| is_file(left)).filter(is_over);
     node::remove(plan, &jobs, reach, files).await;
@@ -186,6 +191,8 @@ pub(crate) struct Job {
     pub queued_as: String,
     /// The files that were put into its folder, with their digests.
     pub files: BTreeMap<String, String>,
+    /// What runs its containers.
+    pub runtime: Option<Runtime>,
 }
 
 impl Jobs {
@@ -197,6 +204,7 @@ impl Jobs {
             nodes: job.nodes.clone(),
             queued_as: format!("{}.{}.{}", plan.run_id, case.name, job.name),
             files: job.files.iter().filter_map(node::digest_of).collect(),
+            runtime: crate::launch::image::planned(job).map(|(runtime, _)| runtime),
         });
         let batch_job =
             plan.allocations.iter().map(|allocation| &allocation.batch_job).map(|batch_job| Job {
@@ -205,6 +213,7 @@ impl Jobs {
                 nodes: batch_job.nodes.clone(),
                 queued_as: plan::name_of_allocation(&plan.run_id, &batch_job.name),
                 files: batch_job.files.iter().filter_map(node::digest_of).collect(),
+                runtime: None,
             });
         Jobs(job.chain(batch_job).collect())
     }

@@ -29,13 +29,16 @@ pub(super) async fn ask(
     jobs: &[&Job],
 ) -> Result<HostReport, String> {
     let mut all = HostReport::default();
+    // What runs containers is the inventory's, and so that of all jobs which have any.
+    let runtime = jobs.iter().find_map(|job| job.runtime);
     for jobs in jobs.chunks(AT_ONCE) {
         let node = match host {
             Host::Here => "-",
             Host::Node(node) => node,
         };
         let words = ["bash", "-c", script::CLEAN_SH, "clean", verb, node].into_iter();
-        let argv = words.chain(jobs.iter().map(|job| job.folder.as_str()));
+        let containers = runtime.into_iter().flat_map(|runtime| ["--containers", runtime.name()]);
+        let argv = words.chain(containers).chain(jobs.iter().map(|job| job.folder.as_str()));
         let limit = if verb == "end" { END_LIMIT } else { QUERY_LIMIT };
         let answer = reach.exec(host, &Command::new(argv, limit)).await.map_err(|error| error.to_string())?;
         if !answer.succeeded() {
@@ -100,6 +103,7 @@ fn read(text: &str, host: &Host, jobs: &[&Job]) -> Result<HostReport, String> {
         let (kind, which) = fields.next().zip(fields.next()).ok_or_else(bad)?;
         let (what, which, is_shared) = match kind {
             "process" => (LeftoverKind::Process, which, false),
+            "container" => (LeftoverKind::Container, which, false),
             "supervisor" => (LeftoverKind::SupervisorState, which, false),
             "secret" => (LeftoverKind::Secret, which, true),
             "part" => (LeftoverKind::Part, which, true),
@@ -113,6 +117,11 @@ fn read(text: &str, host: &Host, jobs: &[&Job]) -> Result<HostReport, String> {
             "refused" => {
                 let (name, why) = (&job.name, which.escape_debug());
                 refused.push(format!("the folder of {name} was left alone: {why}"));
+                continue;
+            }
+            "unasked" => {
+                let (name, why) = (&job.name, which.escape_debug());
+                refused.push(format!("whether {host} has a container of {name} is not known: {why}"));
                 continue;
             }
             _ => return Err(bad()),
@@ -131,7 +140,7 @@ mod tests {
     fn job() -> Job {
         let files = [("job.sh".to_owned(), "ab".to_owned())].into();
         let (name, folder, queued_as) = ("c/j".to_owned(), "/f/c/j".to_owned(), "r.c.j".to_owned());
-        Job { name, folder, nodes: vec!["n1".to_owned()], queued_as, files }
+        Job { name, folder, nodes: vec!["n1".to_owned()], queued_as, files, runtime: None }
     }
 
     #[test]
@@ -139,13 +148,14 @@ mod tests {
         let job = job();
         let parse = |text: &str| read(text, &Host::Node("n1".into()), &[&job]);
         let left = parse(
-            "0\tprocess\t7\n0\tsupervisor\tsupervisor.n1\n0\tfile\tab job.sh\n0\tfile\tcd job.sh\n0\tsecret\tsecrets.n1\n0\tpart\tx.part\n0\tfile\tab other\ncomplete\n",
+            "0\tprocess\t7\n0\tcontainer\t0af3\n0\tsupervisor\tsupervisor.n1\n0\tfile\tab job.sh\n0\tfile\tcd job.sh\n0\tsecret\tsecrets.n1\n0\tpart\tx.part\n0\tfile\tab other\ncomplete\n",
         );
         let left: Vec<_> =
             left.expect("read").left.into_iter().map(|left| (left.at, left.what, left.which)).collect();
         let one = |at: &str, what, which: &str| (at.to_owned(), what, which.to_owned());
         let wanted = [
             one("n1", LeftoverKind::Process, "7"),
+            one("n1", LeftoverKind::Container, "0af3"),
             one("n1", LeftoverKind::SupervisorState, "supervisor.n1"),
             one(SHARED, LeftoverKind::Broken, "job.sh"),
             one(SHARED, LeftoverKind::Secret, "secrets.n1"),
@@ -153,6 +163,11 @@ mod tests {
         ];
         assert_eq!(left, wanted);
         assert_eq!(parse("complete\n"), Ok(HostReport::default()));
+        let unasked = parse("0\tunasked\t`docker ps` fails there\ncomplete\n").expect("read");
+        assert_eq!(
+            unasked.refused,
+            ["whether n1 has a container of c/j is not known: `docker ps` fails there"]
+        );
         let refused = parse("0\trefused\t`/f/\u{1b}c` is a symbolic link\ncomplete\n").expect("read");
         let line = "the folder of c/j was left alone: `/f/\\u{1b}c` is a symbolic link";
         assert_eq!(refused, HostReport { left: Vec::new(), refused: vec![line.to_owned()] });

@@ -2,6 +2,7 @@
 //! When a job may start and how long it may take is decided in `run`; a launcher reads no TOML.
 
 pub mod folder;
+pub(crate) mod image;
 pub mod local;
 pub mod slurm;
 pub mod slurm_array;

@@ -5,6 +5,7 @@
 //! Nodes are asked by `ssh_heartbeat.rs`, what their answers make of a job stands in `ssh_watch.rs`.
 
 use super::folder::Folders;
+use super::image;
 use super::ssh_node::{self as node, State};
 use super::ssh_watch::Watch;
 use super::{Launch, NotLaunched, Poll};
@@ -44,6 +45,9 @@ impl Launch for Ssh {
         Box::pin(async move {
             let folder = Folders { reach, launcher: Launcher::Ssh, nodes: &job.nodes }.for_job(job);
             let nodes = job.nodes.join(" ");
+            if let Some(image) = image::planned(job) {
+                image::pull(reach, job, &image).await?;
+            }
             if let Err(error) = folder.put(files::STARTED, format!("{nodes}\n").as_bytes()).await {
                 return Err(on_folder(&error, job));
             }
@@ -156,7 +160,7 @@ impl Ssh {
 }
 
 /// Asks so many nodes at once; the answers come in the order of the nodes.
-async fn on_all<T>(nodes: &[String], ask: impl AsyncFn(&str) -> T) -> Vec<T> {
+pub(super) async fn on_all<T>(nodes: &[String], ask: impl AsyncFn(&str) -> T) -> Vec<T> {
     stream::iter(nodes.iter().map(|node| ask(node))).buffered(AT_ONCE).collect().await
 }
 

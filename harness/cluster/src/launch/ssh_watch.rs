@@ -16,6 +16,8 @@ const GRACE: Duration = Duration::from_secs(60);
 const BY_FORCE: Duration = Duration::from_secs(10);
 /// A supervisor ends its job within this time after its heartbeat timeout has passed.
 const HEARTBEAT_SLACK: Duration = Duration::from_secs(25);
+/// With this `container.sh` ends where the program did not begin.
+const NOT_BEGUN: i32 = 125;
 /// A node that takes longer to answer counts as silent until it does.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -215,6 +217,10 @@ impl Watch {
         }
     }
 
+    fn did_not_begin(&self, at: usize) -> bool {
+        matches!(self.nodes[at].state, State::Ended { code: NOT_BEGUN, reason: Reason::Itself })
+    }
+
     /// Of the nodes that were seen first to have failed, the worst code counts; one alone is to blame.
     fn failure(&self, job: &PlannedJob, which: &[usize]) -> (Ended, Option<Blamed>) {
         let ends = which.iter().filter_map(|at| match self.nodes[*at].state {
@@ -227,8 +233,20 @@ impl Watch {
         if reason == Reason::Asked {
             return (Ended::Cancelled, None);
         }
+        let has = |name: &str| job.files.iter().any(|file| file.name == name);
+        // Where the container of one node alone did not start, that says nothing of the others.
+        let without: Vec<usize> = (0..self.nodes.len()).filter(|at| self.did_not_begin(*at)).collect();
+        if let (true, [first, rest @ ..]) = (has(files::CONTAINER), without.as_slice())
+            && self.nodes.len() > 1
+        {
+            let blamed = rest.is_empty().then(|| Blamed {
+                node: job.nodes[*first].clone(),
+                evidence: "its container did not start".to_owned(),
+            });
+            return (Ended::Exited { code: NOT_BEGUN }, blamed);
+        }
         // The one mpirun of a job speaks for the ranks of all its nodes; it says in its output which of them failed.
-        let speaks_for_all = job.files.iter().any(|file| file.name == files::HOSTFILE);
+        let speaks_for_all = has(files::HOSTFILE);
         let alone = which.len() == 1 && !speaks_for_all;
         let blamed = alone.then(|| Blamed {
             node: job.nodes[at].clone(),

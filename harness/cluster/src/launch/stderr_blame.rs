@@ -2,9 +2,9 @@
 //! Pure: text in, blame out. The workload's own account is read by the recipes.
 
 use base::text::shorten;
-use job::script::{AGENT_NO_MPIRUN, AGENT_SAYS};
+use job::script::{AGENT_NO_MPIRUN, AGENT_SAYS, CONTAINER_SAYS};
 use logs::stream::Pieces;
-use model::artefact::{DISK_FULL, DISK_QUOTA, TOOL_MISSING, WorkloadFailure};
+use model::artefact::{CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, TOOL_MISSING, WorkloadFailure};
 use std::collections::BTreeSet;
 use std::io::BufRead;
 
@@ -69,6 +69,12 @@ impl<'a> Blame<'a> {
         let at_place = |words: &str| {
             place.map(|node| format!("{node}: ")).unwrap_or_default() + &shorten(words.trim(), 300)
         };
+        // Its node is known by who ended first.
+        if let Some(what) = line.strip_prefix(CONTAINER_SAYS) {
+            let what = shorten(what.trim(), 300);
+            self.of_agent.get_or_insert_with(|| unattributed(CONTAINER_FAILED, what));
+            return;
+        }
         if line.contains(NO_SPACE) {
             self.full_disk.get_or_insert_with(|| at_place(line));
             return;
@@ -164,6 +170,8 @@ fn is_missing_tool(line: &str) -> bool {
     let not_there = line.ends_with("No such file or directory");
     line.ends_with(": command not found")
         || (line.contains(".sh: line ") && line.contains(": exec: ") && line.ends_with(": not found"))
+        // Of the first process of a container.
+        || (line.starts_with("sh: ") && line.ends_with(": not found"))
         || line.contains("error while loading shared libraries: ")
         || line.contains("unable to find the specified executable file")
         || (not_there && (line.contains("execve(): ") || line.contains(".sh: line ")))

@@ -1,7 +1,7 @@
 //! The forms of inventories and instance profiles. Launchers have theirs beside their readers.
 
 use super::instance::{FLOWS, TRANSPORTS};
-use super::read::{KINDS, NIC_TOOLS};
+use super::read::{KINDS, NIC_TOOLS, RUNTIMES};
 use super::{Kind, launcher, topology};
 use crate::facts::requirement_keys;
 use crate::form::{Condition, Form, Key, Type, names};
@@ -29,7 +29,7 @@ pub(crate) fn file() -> Form {
             Type::table(topology::form()),
             "the network of the nodes: ranks are numbered along it",
         ),
-        Key::optional("container", Type::table(container()), "the image that jobs run in, by Pyxis"),
+        Key::optional("container", Type::table(container()), "the image that jobs run in"),
         Key::optional("environment", Type::map(Type::Text), "variables of every job; a case's own win"),
         Key::optional("publish", Type::table(publish()), "where every run is published when it has ended"),
         Key::usual(
@@ -92,11 +92,17 @@ pub(super) fn paths(kind: Option<Kind>) -> Form {
 /// `[container]`.
 pub(super) fn container() -> Form {
     Form::new([
-        Key::needed("image", Type::Text, "`--container-image` of srun"),
+        Key::usual(
+            "runtime",
+            "Pyxis",
+            Type::OneOf(|_| names(&RUNTIMES)),
+            "what runs the image over ssh; under Slurm it is Pyxis",
+        ),
+        Key::needed("image", Type::Text, "its name; with Pyxis `--container-image` of srun"),
         Key::usual("mounts", "[]", Type::list(Type::Pattern("^/[^,]*$")), "each `/source:/target`"),
-        Key::usual("mount_home", "false", Type::Boolean, "`--container-mount-home` of srun"),
-        Key::usual("remap_root", "false", Type::Boolean, "`--container-remap-root` of srun"),
-        Key::usual("reuse", "true", Type::Boolean, "unpacked once on each node for a run"),
+        Key::usual("mount_home", "false", Type::Boolean, "the home folder is mounted"),
+        Key::usual("remap_root", "false", Type::Boolean, "with Pyxis: `--container-remap-root` of srun"),
+        Key::usual("reuse", "true", Type::Boolean, "with Pyxis: unpacked once on each node for a run"),
     ])
 }
 
@@ -142,7 +148,7 @@ pub(super) fn world() -> Form {
         text("job_name", "what the site's submit plugin calls every job"),
         text("job_folder", "the working folder that it gives every job"),
         no("mpi_start_fails", "every rank aborts in MPI_Init"),
-        no("image_import_fails", "Pyxis cannot import the container image on any node"),
+        no("image_import_fails", "no node can import or pull the container image"),
         Key::usual(
             "ssh_launch_s",
             "0.5",

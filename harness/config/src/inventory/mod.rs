@@ -23,6 +23,7 @@ use crate::diagnostic::Diagnostics;
 use crate::facts::Requirement;
 use base::nodeset;
 use job::profile::NsysVersion;
+use job::script::Runtime;
 use std::collections::BTreeMap;
 
 /// An inventory, from `inventory/NAME.toml`.
@@ -46,7 +47,7 @@ pub struct Inventory {
     pub reach: ReachBy,
     /// `[paths]`, on the nodes.
     pub paths: Paths,
-    /// `[container]`, which needs Pyxis; jobs run on the host where absent.
+    /// `[container]`: by Pyxis under Slurm, by docker or podman over ssh; jobs run on the host where absent.
     pub container: Option<Container>,
     /// `[environment]` of every job; a case's own values win.
     pub environment: BTreeMap<String, String>,
@@ -114,6 +115,8 @@ pub struct SamplePaths {
 /// `[container]`: the image that jobs run in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Container {
+    /// By Pyxis, where absent.
+    pub runtime: Option<Runtime>,
     /// `--container-image` of srun.
     pub image: String,
     /// `--container-mounts` of srun, each `/source:/target`.

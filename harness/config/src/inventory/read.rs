@@ -9,6 +9,7 @@ use crate::facts::requirements;
 use crate::toml_reader::{self, Table, Value};
 use base::nodeset;
 use job::profile::NsysVersion;
+use job::script::Runtime;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::DeValue;
 
@@ -16,6 +17,7 @@ use toml::de::DeValue;
 const SIMULATED_NSYS: NsysVersion = NsysVersion::new(2025, 3);
 
 pub(super) const KINDS: [(&str, Kind); 2] = [("simulated", Kind::Simulated), ("real", Kind::Real)];
+pub(super) const RUNTIMES: [(&str, Runtime); 2] = [("docker", Runtime::Docker), ("podman", Runtime::Podman)];
 pub(super) const NIC_TOOLS: [NicTool; 2] = [NicTool::FiRmaBw, NicTool::IbWriteBw];
 
 pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Diagnostics> {
@@ -223,7 +225,19 @@ fn read_paths(table: &Table<'_>, kind: Option<Kind>) -> Option<Paths> {
 }
 
 fn read_container(table: &Table<'_>) -> Option<Container> {
+    let runtime = table.get("runtime").map(|value| value.one_of(&RUNTIMES));
     let image = table.need("image").and_then(|value| line_of_text(&value));
+    if let (Some(Some(_)), Some(image), Some(value)) = (runtime, &image, table.get("image"))
+        && (image.starts_with(['-', '/']) || image.contains(char::is_whitespace))
+    {
+        // It becomes an argument of `docker run`; files of Enroot are no images there.
+        value.diagnostic(format!("not the name of an image: `{image}`; write `REGISTRY/NAME:TAG`"));
+    }
+    for key in ["remap_root", "reuse"] {
+        if let (Some(_), Some(value)) = (runtime, table.get(key)) {
+            value.diagnostic(format!("`{key}` is of Pyxis alone; remove it, or `runtime`"));
+        }
+    }
     let mounts = table.get("mounts");
     let mount_home = table.get("mount_home").and_then(|value| value.boolean()).unwrap_or(false);
     let remap_root = table.get("remap_root").and_then(|value| value.boolean()).unwrap_or(false);
@@ -239,7 +253,11 @@ fn read_container(table: &Table<'_>) -> Option<Container> {
             }
         }
     }
-    Some(Container { image: image?, mounts: mounts_texts, mount_home, remap_root, reuse })
+    let runtime = match runtime {
+        Some(runtime) => Some(runtime?),
+        None => None,
+    };
+    Some(Container { runtime, image: image?, mounts: mounts_texts, mount_home, remap_root, reuse })
 }
 
 fn read_publish(table: &Table<'_>) -> Option<String> {

@@ -319,7 +319,14 @@ fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
     assert_eq!((full.queue.as_deref(), full.efa, full.hugepages), (Some("gpus"), Some(0), 0));
     assert_eq!(full.tolerations[0].effect, Some("NoSchedule"));
     let unsupported = |image, tasks_per_node| {
-        plain.unsupported(&JobNeeds { nodes: &[], container: false, image, mpi: true, tasks_per_node })
+        plain.unsupported(&JobNeeds {
+            nodes: &[],
+            container: false,
+            runtime: None,
+            image,
+            mpi: true,
+            tasks_per_node,
+        })
     };
     assert_eq!(unsupported(None, 1), None);
     let own_image = unsupported(Some("a/b"), 1).expect("refused");

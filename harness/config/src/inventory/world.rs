@@ -59,7 +59,7 @@ pub struct WorldSettings {
     pub job_folder: Option<String>,
     /// Open MPI was built for another PMI than srun's, so that every rank aborts in MPI_Init.
     pub mpi_start_fails: bool,
-    /// Pyxis cannot import the container image on any node.
+    /// No node can import or pull the container image.
     pub image_import_fails: bool,
     /// Seconds that the start of a job takes on one node over ssh: more on a busy machine.
     pub ssh_launch_s: f64,

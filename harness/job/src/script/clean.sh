@@ -1,9 +1,10 @@
 #!/bin/bash
 # Reports the leftovers on one node of the jobs in these folders, and ends processes on request.
-# usage: bash clean.sh look|end NODE FOLDER...
+# usage: bash clean.sh look|end NODE [--containers docker|podman] FOLDER...
 # Prints a line for each thing, its parts parted by tabs: which of the folders, counted from 0; what it is; and which:
 #   process    its number; it is of a group that the job's own records name, if the number still means that group, or it has the
 #              job's HARNESS_JOB in its environment, which what leaves the group keeps
+#   container  the id of one with the label of the job, where containers are looked for; `unasked` why they are not known
 #   supervisor the folder's name; the job has no supervisor any more and no exit status
 #   secret     the name of a file that the job was given and has not read
 #   part       the name of a file that was not written to its end
@@ -19,12 +20,16 @@ shopt -s nullglob
 
 main() {
   if [[ $# -lt 2 || ($1 != look && $1 != end) ]]; then
-    echo 'usage: bash clean.sh look|end NODE FOLDER...' >&2
+    echo 'usage: bash clean.sh look|end NODE [--containers docker|podman] FOLDER...' >&2
     exit 2
   fi
   local verb=$1 at=0 folder
-  node=$2
+  node=$2 runtime=
   shift 2
+  if [[ ${1-} == --containers && ${2-} =~ ^(docker|podman)$ ]]; then
+    runtime=$2
+    shift 2
+  fi
   read -r boot < /proc/sys/kernel/random/boot_id
   if [[ $verb == end ]]; then end_all "$@"; fi
   census
@@ -135,6 +140,13 @@ find_strays() {
   strays="${marked["$node:$1"]-}${marked[":$1"]-}"
 }
 
+# Sets $containers to those with the label of a job on this node; fails where they are not known.
+find_containers() {
+  containers=
+  [[ -n $runtime ]] || return 0
+  containers=$(timeout -k 5 20 "$runtime" ps --all --quiet --no-trunc --filter "label=harness.job=$node:$1" 2> /dev/null)
+}
+
 # Prints the records of the job on this node, in whose folder we are: a line for each.
 records() {
   local name
@@ -170,6 +182,11 @@ gather() {
 
 end_all() {
   local how tries folder name
+  for folder in "$@"; do
+    why=
+    (enter "$folder" || [[ -z $why ]]) && find_containers "$folder" && [[ -n $containers ]] || continue
+    timeout -k 5 30 "$runtime" rm --force $containers > /dev/null 2>&1
+  done
   for how in TERM KILL; do
     for ((tries = 0; tries < 50; tries++)); do
       gather "$@"
@@ -203,9 +220,11 @@ report() {
       say "$at" refused "$why"
     else
       for pid in $strays; do say "$at" process "$pid"; done
+      report_containers "$at" "$folder"
     fi
     return
   fi
+  report_containers "$at" "$folder"
   while read -r pid begun there first; do
     meant "$pid" "$begun" "$there" "$first" || continue
     kept=yes
@@ -232,12 +251,18 @@ report() {
       if is_file "$name"; then say "$at" part "$folder/$name"; fi
     done)
   done
-  for name in job.sh hostfile counters.sh gpus.sh flows.sh profile.sh supervisor.sh lease.sh agent.sh allocation.sh; do
+  for name in job.sh hostfile counters.sh gpus.sh flows.sh profile.sh container.sh supervisor.sh lease.sh agent.sh allocation.sh; do
     if is_file "$name"; then
       line=$(sha256sum < "./$name")
       say "$at" file "${line%% *} $name"
     fi
   done
+}
+
+report_containers() {
+  local id
+  if ! find_containers "$2"; then say "$1" unasked "\`$runtime ps\` fails there"; fi
+  for id in $containers; do say "$1" container "${id:0:12}"; done
 }
 
 # Nothing in a name may look like the end of a line.

@@ -1,6 +1,7 @@
 //! What a job does on its nodes: a short list of typed steps, and the shell text that they are rendered to.
 //! Reading the text back is in `read.rs`; which steps a workload needs is decided in the plan.
 
+mod in_image;
 mod over_ssh;
 mod read;
 mod render;
@@ -36,6 +37,8 @@ pub const SUPERVISOR_SH: &str = include_str!("supervisor.sh");
 pub const AGENT_SH: &str = include_str!("agent.sh");
 /// In the pods of a manifest: runs the jobs of a case there, and records where Kubernetes put them.
 pub const POD_SH: &str = include_str!("pod.sh");
+/// Over ssh: has an image fetched, and a part of a job run in it by docker or podman.
+pub const CONTAINER_SH: &str = include_str!("container.sh");
 /// In an allocation that jobs share: runs their scripts, one after the other.
 pub const ALLOCATION_SH: &str = include_str!("allocation.sh");
 /// Sent as it is to hosts, by `clean`: reports the leftovers of jobs there, and ends them.
@@ -79,6 +82,18 @@ pub enum Start {
     Ssh,
     /// The same where no node reaches another by ssh: `agent.sh` takes mpirun there.
     Pods,
+}
+
+impl Script {
+    /// The image that its workload runs in, by docker or podman.
+    pub fn image(&self) -> Option<(Runtime, &str)> {
+        let container = self.steps.iter().find_map(|step| match step {
+            Step::Run(run) => run.container.as_ref(),
+            Step::Gpus(gpus) => gpus.container.as_ref(),
+            _ => None,
+        })?;
+        Some((container.runtime?, &container.image))
+    }
 }
 
 impl Start {
@@ -339,9 +354,35 @@ pub struct Flows {
     pub gpus: Vec<u32>,
 }
 
-/// Pyxis and Enroot.
+/// What runs images where Slurm has no Pyxis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Runtime {
+    /// By its daemon, which the user must be let use.
+    Docker,
+    /// As the user.
+    Podman,
+}
+
+impl Runtime {
+    /// All of them.
+    pub const ALL: [Runtime; 2] = [Runtime::Docker, Runtime::Podman];
+
+    /// As in inventories, and the program's own: `docker`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Runtime::Docker => "docker",
+            Runtime::Podman => "podman",
+        }
+    }
+}
+
+/// The image that a step runs in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Container {
+    /// Pyxis and Enroot, where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<Runtime>,
     /// `--container-image`.
     pub image: String,
     /// `--container-mounts`, each as `OUTSIDE:INSIDE`.
@@ -367,6 +408,8 @@ pub const SIMULATED: &str = "# SIMULATED:";
 /// The line that a script writes where its sampler has ended before the workload began; the exit status stands behind it.
 pub const SAMPLER_ENDED: &str = logs::efa_counters::SAMPLER_ENDED;
 
+/// What `container.sh` says begins so: the program did not begin.
+pub const CONTAINER_SAYS: &str = "container.sh: ";
 /// What `agent.sh` says begins so.
 pub const AGENT_SAYS: &str = "agent.sh: ";
 /// Behind it: there is no mpirun where it runs.
@@ -406,6 +449,10 @@ pub mod files {
     pub const TORCH_COLLECTIVE: &str = "torch_collective.py";
     /// Output of the samplers; over ssh it goes to `LOG`.
     pub const SAMPLER_LOG: &str = "sampler.log";
+    /// Over ssh: runs containers.
+    pub const CONTAINER: &str = "container.sh";
+    /// Over ssh, by node: the digest of the image.
+    pub const IMAGE: &str = "image";
     /// Over ssh, by node: the output of its script.
     pub const LOG: &str = "log";
     /// Which nodes ranks are started on, and how many on each: over ssh for mpirun, for srun where a topology orders them.
@@ -473,7 +520,7 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 11] = [
+pub const SHARED: [(&str, &str); 12] = [
     (files::GPU_STATE_SCRIPT, GPU_STATE_SH),
     (files::TORCH_COLLECTIVE, TORCH_COLLECTIVE_PY),
     ("counters.sh", COUNTERS_SH),
@@ -483,6 +530,7 @@ pub const SHARED: [(&str, &str); 11] = [
     ("profile.sh", PROFILE_SH),
     (files::SUPERVISOR, SUPERVISOR_SH),
     (files::AGENT, AGENT_SH),
+    (files::CONTAINER, CONTAINER_SH),
     (HOOK_FILE, HOOK_PY),
     (files::ALLOCATION, ALLOCATION_SH),
 ];

@@ -2,7 +2,7 @@
 //! step asks which node it is on. `supervisor.sh` starts it there and ends it.
 
 use super::render::{joined, profile_arguments};
-use super::{AWS_MPIRUN, FIND_MPIRUN, Run, Script, Start, Step, files, is_mpirun, secrets};
+use super::{AWS_MPIRUN, FIND_MPIRUN, Run, Script, Start, Step, files, in_image, is_mpirun, secrets};
 use std::fmt::Write;
 
 /// In the head, after the nodes.
@@ -46,8 +46,10 @@ fn by_mpirun(text: &mut String, script: &Script, run: &Run, mpirun: &str) {
         words.extend(["-x".to_owned(), name.to_owned()]);
     }
     words.extend(command(run));
-    if script.start == Start::Pods {
-        return by_agent(text, script, mpirun, &words);
+    let inside = in_image::arguments(run.container.as_ref());
+    // Neither pods nor containers run an sshd.
+    if script.start == Start::Pods || !inside.is_empty() {
+        return by_agent(text, script, mpirun, &inside, &words);
     }
     text.push_str("# run: mpirun on the first node, which starts the ranks of all\n");
     let program = if mpirun == FIND_MPIRUN { FOUND.to_owned() } else { joined(&[mpirun]) };
@@ -61,12 +63,16 @@ fn by_mpirun(text: &mut String, script: &Script, run: &Run, mpirun: &str) {
 }
 
 /// The same where mpirun reaches the other nodes by `agent.sh`.
-fn by_agent(text: &mut String, script: &Script, mpirun: &str, words: &[String]) {
+fn by_agent(text: &mut String, script: &Script, mpirun: &str, inside: &[String], words: &[String]) {
     text.push_str("# run: mpirun on the first node, which starts the ranks of all by agent.sh\n");
     let _ = writeln!(text, "if [ \"$HARNESS_NODE\" = {} ]; then", joined(first(script)));
-    let start = joined(&["bash", files::AGENT, "mpirun", mpirun]);
+    let agent = |words: &[&str]| {
+        let agent = ["bash", files::AGENT].iter().chain(words).map(|word| (*word).to_owned());
+        joined(&inside.iter().cloned().chain(agent).collect::<Vec<_>>())
+    };
+    let start = agent(&["mpirun", mpirun]);
     let _ = writeln!(text, "  {start} {} > {} 2> {}", joined(words), files::STDOUT, files::STDERR);
-    let _ = writeln!(text, "else\n  bash {} listen\nfi\nstatus=$?", files::AGENT);
+    let _ = writeln!(text, "else\n  {}\nfi\nstatus=$?", agent(&["listen"]));
 }
 
 /// How the one that was found is called, and what stands before it in its block.
@@ -86,7 +92,8 @@ fn by_processes(text: &mut String, script: &Script, run: &Run) {
         "export NNODES={count} NODE_RANK=\"$rank\" WORLD_SIZE={count} RANK=\"$rank\" LOCAL_WORLD_SIZE=1 LOCAL_RANK=0"
     );
     let _ = writeln!(text, "export MASTER_ADDR={} {MASTER_PORT}", joined(first(script)));
-    let _ = write!(text, "{}{TO_OWN_FILES}", joined(&command(run)));
+    let words = [in_image::arguments(run.container.as_ref()), command(run)].concat();
+    let _ = write!(text, "{}{TO_OWN_FILES}", joined(&words));
     text.push_str("status=$?\n");
 }
 
@@ -113,6 +120,7 @@ pub(super) fn read_run(words: &[String]) -> Option<(Run, &[String])> {
     if let [word, _, _, _, _, _, _then, rest @ ..] = words
         && word == "if"
     {
+        let (container, rest) = in_image::read(rest)?;
         let found = rest.iter().position(|word| word == FOUND_WORD);
         let (mpirun, rest) = match rest {
             [_bash, script, verb, mpirun, rest @ ..] if script == files::AGENT && verb == "mpirun" => {
@@ -132,11 +140,13 @@ pub(super) fn read_run(words: &[String]) -> Option<(Run, &[String])> {
         {
             argv = more;
         }
-        return is_mpirun(mpirun).then_some((run(tasks_per_node.parse().ok()?, Some(mpirun)), argv));
+        let run = Run { container, ..run(tasks_per_node.parse().ok()?, Some(mpirun)) };
+        return is_mpirun(mpirun).then_some((run, argv));
     }
     let is_head = words.first().is_some_and(|word| word.starts_with("nodes=("));
     let at = words.iter().position(|word| word == MASTER_PORT).filter(|_| is_head)?;
-    Some((run(1, None), words.get(at + 1..)?))
+    let (container, argv) = in_image::read(words.get(at + 1..)?)?;
+    Some((Run { container, ..run(1, None) }, argv))
 }
 
 /// What each rank runs.

@@ -2,7 +2,7 @@
 
 use super::{
     Container, Directives, FlowMemory, Flows, GpuRequest, Gpus, Profile, Run, Sampler, Script, Start, Step,
-    Turn, Turns, files, over_ssh, render, secrets,
+    Turn, Turns, files, in_image, over_ssh, render, secrets,
 };
 use crate::profile::{NsysVersion, Ranks, nsys};
 use crate::window::Trigger;
@@ -233,11 +233,12 @@ fn parse_step(title: &str, words: &[String]) -> Option<Step> {
         }
         "gpus" => {
             let (launch, rest) = launched(until_redirection(words)?)?;
+            let (container, rest) = in_image::read(rest)?;
             let [_bash, _script, gpus, argv @ ..] = rest else { return None };
             Some(Step::Gpus(Gpus {
                 argv: argv.to_vec(),
                 gpus: gpus.parse().ok()?,
-                container: launch.container,
+                container: container.or(launch.container),
             }))
         }
         "flows" => {
@@ -347,6 +348,7 @@ fn launched(words: &[String]) -> Option<(Launch, &[String])> {
             "mpi" => launch.mpi = Some(value.to_owned()),
             "container-image" => {
                 launch.container = Some(Container {
+                    runtime: None,
                     image: value.to_owned(),
                     mounts: Vec::new(),
                     mount_home: false,

@@ -3,7 +3,7 @@
 
 use super::{
     Container, Directives, Flows, GpuRequest, Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start,
-    Step, Turns, files, is_reordered, over_ssh, secrets,
+    Step, Turns, files, in_image, is_reordered, over_ssh, secrets,
 };
 use base::nodeset;
 use std::fmt::Write;
@@ -318,7 +318,7 @@ fn spread(
     more: &[&str],
 ) -> Vec<String> {
     if matches!(script.start, Start::Bash | Start::Ssh | Start::Pods) {
-        return Vec::new();
+        return in_image::arguments(container);
     }
     let mut words = vec![
         "srun".to_owned(),

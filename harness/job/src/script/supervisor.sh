@@ -200,6 +200,15 @@ put_down() {
   done
 }
 
+# A container that was started for the job goes on without whoever started it. Its processes have HARNESS_JOB, too; this ends
+# what cleared it.
+end_container() {
+  local runtime id
+  { read -r runtime < "$state/runtime" && read -r id < "$state/container"; } 2> /dev/null
+  [[ ${runtime-} =~ ^(docker|podman)$ && ${id-} =~ ^[0-9a-f]{12,64}$ ]] || return
+  timeout -k 5 60 "$runtime" rm --force "$id" > /dev/null 2>&1
+}
+
 uptime() {
   local text
   read -r text _ < /proc/uptime
@@ -237,6 +246,7 @@ keep() {
   code=$?
   # Leftovers of the script end too.
   put_down "$child"
+  end_container
   if [[ $reason == itself && -e $state/asked ]]; then reason=asked; fi
   # A full disk may have room again. A folder that stays away was removed: its status will not be read.
   until write status "ended $code $reason"; do

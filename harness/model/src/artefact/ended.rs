@@ -8,6 +8,8 @@ pub const LEFT_OUT: &str = "left-out";
 pub const DISK_QUOTA: &str = "disk-quota";
 /// The cause where a program or a library is not installed: the node has to be set up, and none of its parts is bad.
 pub const TOOL_MISSING: &str = "tool-missing";
+/// The cause where docker or podman did not start the container of a job on a node: the program did not begin.
+pub const CONTAINER_FAILED: &str = "container-failed";
 /// The cause where a disk is full: it has to be cleared, and says nothing about the node's hardware.
 pub const DISK_FULL: &str = "disk-full";
 

@@ -166,11 +166,13 @@ pub(super) fn container(within: &Within, site: JobPlan<'_>) -> Result<Option<Con
         Within::Host => return Ok(None),
         Within::Image(image) => image,
     };
-    if !site.inventory.reach.planner().runs_images() {
+    let runtime = site.container.as_ref().and_then(|container| container.runtime);
+    if runtime.is_none() && !site.inventory.reach.planner().runs_images() {
         return Err(format!("container `{image}` needs Slurm with Pyxis"));
     }
     let shared = &site.inventory.paths.shared;
     let usual = Container {
+        runtime: None,
         image: String::new(),
         mounts: vec![format!("{shared}:{shared}")],
         mount_home: false,

@@ -11,8 +11,8 @@ use metric::lacks::NOT_READ;
 use metric::{DataCheck, Files};
 use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
-    BELOW_FLOOR, Bad, DISK_FULL, DISK_QUOTA, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy,
-    PlannedAssertion, PlannedJob, Status, TOOL_MISSING, Verdict,
+    BELOW_FLOOR, Bad, CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, Ended, FileKind, JobAnalysis, JobOutcome,
+    JobRecord, JudgedBy, PlannedAssertion, PlannedJob, Status, TOOL_MISSING, Verdict,
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe;
@@ -127,10 +127,13 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
                 .to_owned(),
             };
         }
+        // Not the exit code of the program.
+        if let (125, Some(failure)) = (*code, failure.filter(|failure| failure.cause == CONTAINER_FAILED)) {
+            return error(CONTAINER_FAILED, &failure.evidence, "run the command at the end of that line");
+        }
         let of_pod = |cause: &str| [LAUNCH_AGENT, POD_LOST].contains(&cause);
         if let (true, Some(failure)) = (*code != 0, failure.filter(|failure| of_pod(&failure.cause))) {
-            let next =
-                "look at its log in the case's raw files, and at `kubectl get events` of the namespace";
+            let next = "look at its log in the case's raw files; in pods also at `kubectl get events` of the namespace";
             return error(&failure.cause, &failure.evidence, next);
         }
         // nccl-tests exits with 1 where data came out wrong: a measurement, and the worst one.

@@ -1,7 +1,7 @@
 //! What planning and reporting ask of a launcher. Nothing here touches the cluster.
 
 use crate::inventory::Paths;
-use job::script::{Script, Start};
+use job::script::{Runtime, Script, Start};
 use model::artefact::{Launcher, PlannedFile};
 
 /// A launcher before anything is launched, by what its table says.
@@ -96,6 +96,8 @@ pub struct JobNeeds<'a> {
     pub nodes: &'a [String],
     /// It runs in the inventory's container.
     pub container: bool,
+    /// What runs that one, where it is not Pyxis.
+    pub runtime: Option<Runtime>,
     /// Of a container that its case names.
     pub image: Option<&'a str>,
     /// Only MPI connects its ranks.

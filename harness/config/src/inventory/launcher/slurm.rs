@@ -1,6 +1,6 @@
 //! `[reach]` with `via = "slurm"`: what sbatch and srun are given.
 
-use super::{JobSite, LaunchPlanner, extra};
+use super::{JobNeeds, JobSite, LaunchPlanner, extra};
 use crate::form::{Form, Key, Type, names};
 use crate::inventory::Paths;
 use crate::inventory::read::{line_of_text, word_of};
@@ -219,6 +219,16 @@ impl LaunchPlanner for SlurmReach {
 
     fn numbers_tasks(&self) -> bool {
         true
+    }
+
+    fn refuse_job(&self, needs: &JobNeeds<'_>) -> Result<(), String> {
+        match needs.runtime {
+            Some(_) => {
+                Err("`runtime` of `[container]` is for nodes reached by ssh; Slurm runs images by Pyxis"
+                    .into())
+            }
+            None => Ok(()),
+        }
     }
 
     /// By Pyxis.

@@ -105,8 +105,10 @@ impl LaunchPlanner for SshReach {
 
     /// What needs Slurm is not made to look as if it ran.
     fn refuse_job(&self, needs: &JobNeeds<'_>) -> Result<(), String> {
-        if needs.container {
-            return Err("`[container]` needs Slurm with Pyxis, and these nodes are reached by ssh".into());
+        if needs.container && needs.runtime.is_none() {
+            return Err(
+                "`[container]` over ssh needs `runtime = \"docker\"` or `runtime = \"podman\"`".into()
+            );
         }
         if needs.mpi && self.start == SshStart::Processes && needs.nodes.len() > 1 {
             return Err(format!(
