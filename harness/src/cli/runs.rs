@@ -263,7 +263,7 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
 
 /// What a run is evidence for is known by its id; a person who gave its folder another name may have had a reason.
 fn renamed(folder: &Path, name: &str) -> Option<String> {
-    let own = Stored::open(folder).ok()?.plan.run_id;
+    let own = Stored::open(folder).ok()?.plan.run_id.clone();
     (own != name).then(|| format!("its folder was renamed, it is run {own}"))
 }
 
