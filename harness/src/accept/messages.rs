@@ -260,8 +260,8 @@ pub(crate) fn vouched(good: &[String], run: &str, blamed: &[String]) -> String {
 
 pub(crate) fn no_partners(inventory: &str, others: &[String]) -> String {
     format!(
-        "no passing run between nodes of `{inventory}` that vouches for another node, suspects aside: name known-good nodes with `--partners RANGE`, or compare the new \
-         nodes with each other with `--partners none`: {}",
+        "no passing run between nodes of `{inventory}` that vouches for another node, suspects aside: name known-good \
+         nodes with `--partners RANGE`, or compare the new nodes with each other with `--partners none`: {}",
         nodeset::fold(others)
     )
 }
