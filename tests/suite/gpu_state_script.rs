@@ -154,12 +154,10 @@ fn who_ends_the_script_ends_its_program_and_its_readings() {
 #[test]
 fn of_a_gpu_that_is_lost_under_load_the_others_are_still_listed() {
     for code in [0, 15] {
-        let lost = concat!(
-            "if [[ -e lost ]]; then echo 'Unable to determine the device handle for GPU1: 0000:CA:00.0: GPU is lost'; fi\n    \
-             for gpu in 0 1; do\n      [[ -e lost && $gpu == 1 ]] && continue"
-        );
+        let lost = "if [[ -e lost ]]; then echo 'Unable to determine the device handle for GPU1: 0000:CA:00.0: GPU is lost'; fi\n    \
+             for gpu in 0 1; do\n      [[ -e lost && $gpu == 1 ]] && continue";
         let ended = format!("done\n    if [[ -e lost ]]; then exit {code}; fi ;;\n  nvlink)");
-        let text = NVIDIA_SMI.replace("for gpu in 0 1; do", &lost).replace("done ;;\n  nvlink)", &ended);
+        let text = NVIDIA_SMI.replace("for gpu in 0 1; do", lost).replace("done ;;\n  nvlink)", &ended);
         let folder = folder(Some(&text));
         let (_, states) = run(&folder, &["0", "out.txt", "touch", "lost"]);
         let states = states.expect("read");

@@ -52,7 +52,6 @@ impl TestResult {
             Status::Pass | Status::Warn => why.iter().any(|text| squeezed(text).contains(NO_ROOM)),
             Status::Skip | Status::Unmeasured => false,
         };
-        let status = if status == Status::Pass && !why.is_empty() { Status::Warn } else { status };
         TestResult {
             test: short(test),
             category: short(category),
@@ -219,6 +218,7 @@ impl Diagnosis {
             if self.results.len() >= MOST_RESULTS {
                 return Err(format!("dcgmi lists more than {MOST_RESULTS} results"));
             }
+            let status = if status == Status::Pass && !why.is_empty() { Status::Warn } else { status };
             self.results.push(TestResult::new(&test.name, category, (gpu, status), &why));
             Ok(())
         };
