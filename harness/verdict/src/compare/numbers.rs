@@ -8,7 +8,7 @@ use base::text::count;
 use config::baseline::propose::floor;
 use config::bounds::{self, KeySpread, Pool, Spread};
 use metric::unit::{Better, Unit};
-use metric::{Dim, Dims, Metric, RunNoise};
+use metric::{Dim, Dims, Metric, Role, RunNoise};
 use model::artefact::PlannedCase;
 use recipes::recipe;
 use serde::Serialize;
@@ -135,7 +135,10 @@ pub(super) fn compare(a: &Run, b: &Run) -> Result<Numbers, String> {
             noise: noise(metric),
         };
         let judged = judged.contains(metric);
-        by_part.push(OfKey { key, unit: *unit, better: *better, was, is, judged });
+        // Other numbers of single parts have no meaning by themselves, and many of them vary wildly.
+        if judged || recipe::has_role(metric, Role::Rate) {
+            by_part.push(OfKey { key, unit: *unit, better: *better, was, is, judged });
+        }
         let one = changed(key, (*unit, *better), was, is, &known);
         // Without some of its parts the middle moves though nothing has changed.
         if one.beyond.is_change()
