@@ -85,7 +85,7 @@ fn exactly_the_three_faulty_of_thirty_two_nodes_are_rejected() {
         (Some(29), 0)
     );
     for line in [
-        "rejected at preflight: HRN-NODE-UNFIT configure p5-040 node: ",
+        "rejected at preflight: HRN-NODE-PART-MISSING reboot p5-040 node: nvidia-smi lists 7 GPUs",
         "rejected at single node: HRN-NVLINK-SLOW reset p5-047 nvlink: ",
         "rejected at pairs: HRN-NIC-SLOW replace p5-059 rdmap113s0: 4.8 GB/s with p5-00",
         "SIMULATED: ",

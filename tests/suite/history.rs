@@ -171,7 +171,7 @@ fn no_run_a_slip_of_the_pen_and_what_was_not_measured_are_no_history() {
     for (args, code, word) in [
         (&["history", "nccl.buswb"][..], 2, "did you mean `nccl.busbw`?"),
         (&["history", "nccl.busbw", "--where", "opp=x"], 2, "did you mean `op`?"),
-        (&["history", "nccl.busbw", "--where", "op=all_reduce"], 3, "measured in none of 2 runs"),
+        (&["history", "nccl.busbw", "--where", "op=all_reduce"], 2, "no number of `nccl.busbw` has it"),
         (&["history", "train.step_time"], 3, "measured in none of 2 runs"),
         (&["history"], 2, "METRIC"),
         (&["history", "nccl.busbw", "--runs", "nowhere"], 2, "nowhere"),

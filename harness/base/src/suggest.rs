@@ -1,15 +1,7 @@
 //! "Did you mean": the nearest right word to a wrong one.
 
-/// The candidate most like `word`, if one is like it enough to be worth saying; one that begins with it comes first. One with
-/// other numbers is another thing: a node's number is no slip.
+/// The candidate most like `word`, if one is like it enough to be worth saying.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let candidates: Vec<&str> =
-        candidates.into_iter().filter(|candidate| has_its_numbers(word, candidate)).collect();
-    let begins = |candidate: &&str| candidate.to_lowercase().starts_with(&word.to_lowercase());
-    let longer = candidates.iter().copied().filter(begins).min_by_key(|candidate| candidate.len());
-    if let Some(longer) = longer.filter(|_| word.len() > 1) {
-        return Some(longer);
-    }
     let likeness = |candidate: &str| strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase());
     candidates
         .into_iter()
@@ -17,6 +9,16 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
+}
+
+/// The same of nodes, suites and instances. One that begins with the word comes first, and one with another number is another
+/// thing: it is no slip.
+pub fn nearest_name<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let alike: Vec<&'a str> =
+        candidates.into_iter().filter(|candidate| has_its_numbers(word, candidate)).collect();
+    let begins = |candidate: &&'a str| candidate.to_lowercase().starts_with(&word.to_lowercase());
+    let longer = alike.iter().copied().filter(begins).min_by_key(|candidate| candidate.len());
+    longer.filter(|_| word.len() > 1).or_else(|| nearest(word, alike))
 }
 
 /// Whether the numbers in both are the same as far as both have some.
@@ -36,7 +38,7 @@ pub fn within<'a>(
 ) -> Option<&'a str> {
     candidates
         .into_iter()
-        .filter(|candidate| candidate.len().abs_diff(word.len()) <= edits && has_its_numbers(word, candidate))
+        .filter(|candidate| candidate.len().abs_diff(word.len()) <= edits)
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
         .filter(|(distance, _)| *distance <= edits)
         .min_by_key(|(distance, _)| *distance)
@@ -45,7 +47,21 @@ pub fn within<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{nearest, within};
+    use super::{nearest, nearest_name, within};
+
+    #[test]
+    fn another_number_is_another_thing_and_a_longer_name_comes_first() {
+        let nodes = ["p5-001", "p5-002", "p5-003", "p5-004"];
+        for word in ["p5-033", "p5-009", "p5-0033", "p4-003"] {
+            assert_eq!(nearest_name(word, nodes), None, "{word}");
+        }
+        assert_eq!(nearest_name("p5-03", nodes), Some("p5-003"));
+        assert_eq!(nearest_name("node10", ["node1", "node2"]), None);
+        let suites = ["nccl-p5", "nccl-p5e", "nccl-p6-b200", "acceptance-p5"];
+        assert_eq!(nearest_name("nccl-p6", suites), Some("nccl-p6-b200"));
+        assert_eq!(nearest_name("nclc-p5", suites), Some("nccl-p5"));
+        assert_eq!(nearest_name("sim-p5", ["default", "sim-32", "sim-512"]), None);
+    }
 
     #[test]
     fn a_slip_of_the_finger_finds_its_word_and_a_stranger_finds_none() {
@@ -53,20 +69,6 @@ mod tests {
         assert_eq!(nearest("all_redcue", words), Some("all_reduce"));
         assert_eq!(nearest("Scater", words), Some("scatter"));
         assert_eq!(nearest("xyz", words), None);
-    }
-
-    #[test]
-    fn another_number_is_another_thing_and_a_longer_name_comes_first() {
-        let nodes = ["p5-001", "p5-002", "p5-003", "p5-004"];
-        for word in ["p5-033", "p5-009", "p5-0033", "p4-003"] {
-            assert_eq!(nearest(word, nodes), None, "{word}");
-        }
-        assert_eq!(nearest("p5-03", nodes), Some("p5-003"));
-        let suites = ["nccl-p5", "nccl-p5e", "nccl-p6-b200", "acceptance-p5"];
-        assert_eq!(nearest("nccl-p6", suites), Some("nccl-p6-b200"));
-        assert_eq!(nearest("nclc-p5", suites), Some("nccl-p5"));
-        assert_eq!(nearest("sim-p5", ["default", "sim-32", "sim-512"]), None);
-        assert_eq!(within("p5-03", ["p5-04"], 1), None);
     }
 
     #[test]

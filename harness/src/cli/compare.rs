@@ -81,7 +81,7 @@ fn read(home: &Home, word: &str) -> Result<(Run, Stored), String> {
 const MOST: usize = 20;
 /// Groups of verdicts, and groups of numbers, that are shown unless all are requested.
 const MOST_GROUPS: usize = 8;
-/// Culprits, likewise.
+/// Culprits, and parts that fell behind, likewise.
 const MOST_CULPRITS: usize = 4;
 /// Names of what one run alone has, likewise.
 const MOST_NAMES: usize = 2;
@@ -123,7 +123,7 @@ fn text(of: &Compared<'_>, verbose: bool) -> String {
     } else {
         number_groups(&mut text, &comparison.number_groups);
     }
-    parts(&mut text, &metrics.parts, if verbose { usize::MAX } else { MOST_GROUPS });
+    parts(&mut text, &metrics.parts, if verbose { usize::MAX } else { MOST_CULPRITS });
     names(&mut text, "  not counted", &metrics.uncounted, most);
     for (which, of) in [
         ("only in the first", (&verdicts.only_a, &metrics.only_a)),

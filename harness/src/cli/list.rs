@@ -85,7 +85,7 @@ fn print_file(library: &Library, name: &str) -> Result<i32, Error> {
         .ok_or_else(|| usage(format!("unknown kind: `{}`; there are `{kinds}`", kind.escape_debug())))?;
     let entry = library.entries(folder).into_iter().find(|entry| entry.name() == stem).ok_or_else(|| {
         let known = library.names(folder);
-        let near = suggest::nearest(stem, known.iter().map(String::as_str));
+        let near = suggest::nearest_name(stem, known.iter().map(String::as_str));
         let hint = near.map(|near| format!("; did you mean `{kind}/{near}`?")).unwrap_or_default();
         usage(format!("unknown: `{}`{hint}", name.escape_debug()))
     })?;

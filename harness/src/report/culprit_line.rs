@@ -50,12 +50,13 @@ fn fit(evidence: &str, is_measured: bool, room: usize) -> String {
     shorten(text, room)
 }
 
-/// `4.8 GB/s with 2 partners, the other 31 at 12.0`, where each of them is named.
+/// `4.8 GB/s (2 partners), 31 others at 12.0` of what names each of the partners.
 fn with_counted_partners(text: &str) -> Option<String> {
     let (value, rest) = text.split_once(" with ")?;
     let (partners, others) = rest.split_once(", the other ")?;
+    let (count, at) = others.split_once(" at ").filter(|(count, _)| count.parse::<u32>().is_ok())?;
     let partners = partners.split(" and with ").filter(|partner| !partner.contains(' ')).count();
-    (partners > 1).then(|| format!("{value} with {partners} partners, the other {others}"))
+    (partners > 1).then(|| format!("{value} ({partners} partners), {count} others at {at}"))
 }
 
 /// Whether the evidence is a number of a part or of a metric, and not what a tool wrote.

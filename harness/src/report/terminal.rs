@@ -264,7 +264,7 @@ mod tests {
         finding clock-jump: p5-002 wall clock went back: 30 s
         finding counter-reset: 2 times, first p5-001 rdmap79s0 counter fell\x1b[2J
 
-        culprit p5-003 rdmap113s0: 4.1 GB/s with p5-002 and ... 31 at 11.9 (HRN-NIC-SLOW); next: harness isolate --run latest
+        culprit p5-003 rdmap113s0: 4.1 GB/s (2 partners), 31 others at 11.9 (HRN-NIC-SLOW); next: harness isolate --run latest
           explains 2 of 44 red assertions, in 1 case
         suspects p5-001 p5-002: hang\x1b[0m; next: harness isolate --run latest
           explains 41 of 44 red assertions, in 1 case

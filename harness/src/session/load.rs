@@ -132,7 +132,7 @@ fn unfit(home: &Home, suite: &Suite, inventory: &Inventory, instances: &Instance
     let hint = match fitting.as_slice() {
         [] if !instances.names().any(|name| name == suite.instance) => {
             let known: Vec<&str> = instances.names().filter(|name| !name.starts_with("sim-")).collect();
-            match suggest::nearest(&suite.instance, known.iter().copied()) {
+            match suggest::nearest_name(&suite.instance, known.iter().copied()) {
                 Some(near) => format!("unknown instance; did you mean `{near}`?"),
                 None => format!("unknown instance; known: `{}`", known.join("`, `")),
             }
@@ -233,7 +233,7 @@ fn read(
 fn unknown(library: &Library, folder: &str, name: &str) -> String {
     let known = library.names(folder);
     let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(name);
-    let near = suggest::nearest(stem, known.iter().map(String::as_str));
+    let near = suggest::nearest_name(stem, known.iter().map(String::as_str));
     let hint = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
     let all = known.join("`, `");
     format!("no `{name}` in {folder}; {hint}known: `{all}`")

@@ -2,7 +2,7 @@
 
 use super::Inventory;
 use base::nodeset;
-use base::suggest::nearest;
+use base::suggest::nearest_name;
 use std::collections::BTreeSet;
 
 pub(super) fn select(
@@ -31,7 +31,7 @@ fn meant(inventory: &Inventory, text: &str) -> Result<BTreeSet<String>, String> 
     for (_, item) in nodeset::split(text)? {
         if let Some(group) = item.strip_prefix('@') {
             let Some(nodes) = inventory.groups.get(group) else {
-                let near = nearest(group, inventory.groups.keys().map(String::as_str));
+                let near = nearest_name(group, inventory.groups.keys().map(String::as_str));
                 return Err(unknown(
                     "group",
                     &format!("@{group}"),
@@ -47,7 +47,7 @@ fn meant(inventory: &Inventory, text: &str) -> Result<BTreeSet<String>, String> 
         }
         for node in nodeset::expand(item)? {
             if !known.contains(node.as_str()) {
-                let near = nearest(&node, known.iter().copied()).map(str::to_owned);
+                let near = nearest_name(&node, known.iter().copied()).map(str::to_owned);
                 return Err(unknown("node", &node, near, inventory));
             }
             meant.insert(node);

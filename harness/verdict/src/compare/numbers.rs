@@ -8,11 +8,11 @@ use base::text::count;
 use config::baseline::propose::floor;
 use config::bounds::{self, KeySpread, Pool, Spread};
 use metric::unit::{Better, Unit};
-use metric::{Dim, Dims, Metric, RunNoise};
+use metric::{Dim, Dims, Metric, Role, RunNoise};
 use model::artefact::PlannedCase;
 use recipes::recipe;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The numbers of both runs, compared key by key.
 #[derive(Debug, Default, Serialize)]
@@ -118,6 +118,9 @@ pub(super) fn compare(a: &Run, b: &Run) -> Result<Numbers, String> {
     let pools = pools(&of_a, &of_b);
     let resolutions = resolutions(&of_a, &of_b);
     let noise = |metric: &str| recipe::built_in(metric).map_or(RunNoise::Relative, |metric| metric.run_noise);
+    let cases = [a, b].into_iter().flat_map(|run| &run.plan().cases);
+    let judged: BTreeSet<&str> =
+        cases.flat_map(|case| &case.assertions).map(|one| one.metric.as_str()).collect();
     let mut by_part = Vec::new();
     for (key, (unit, better, was), (_, _, is)) in both() {
         if let Some(why) = was.why_not().or_else(|| is.why_not()) {
@@ -131,7 +134,11 @@ pub(super) fn compare(a: &Run, b: &Run) -> Result<Numbers, String> {
             pairs,
             noise: noise(metric),
         };
-        by_part.push(OfKey { key, unit: *unit, better: *better, was, is });
+        let judged = judged.contains(metric);
+        // Other numbers of single parts have no meaning by themselves, and many of them vary wildly.
+        if judged || recipe::has_role(metric, Role::Rate) {
+            by_part.push(OfKey { key, unit: *unit, better: *better, was, is, judged });
+        }
         let one = changed(key, (*unit, *better), was, is, &known);
         // Without some of its parts the middle moves though nothing has changed.
         if one.beyond.is_change()

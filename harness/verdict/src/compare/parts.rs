@@ -33,6 +33,8 @@ pub struct PartChanged {
     pub peers_change: f64,
     /// How many other parts there are.
     pub peers: usize,
+    /// Whether an assertion judges the metric.
+    pub judged: bool,
     /// Whether it is more than chance; where not, how much such a part varies is not known well enough.
     pub is_known: bool,
 }
@@ -44,6 +46,7 @@ pub(super) struct OfKey<'a> {
     pub better: Better,
     pub was: &'a Samples,
     pub is: &'a Samples,
+    pub judged: bool,
 }
 
 /// One part in both runs.
@@ -61,7 +64,7 @@ const FEWEST_FREEDOM: f64 = 4.0;
 const CLEAR: f64 = 0.2;
 const CLEAR_DEVIATIONS: f64 = 6.0;
 
-/// How many parts were compared, and those that are worse: the worst first.
+/// How many parts were compared, and those that are worse: the judged numbers first, and of those the worst.
 pub(super) fn compare(
     keys: &[OfKey<'_>],
     known: impl Fn(&str) -> Known<'static>,
@@ -78,6 +81,8 @@ pub(super) fn compare(
         .iter()
         .filter_map(|(metric, (least, own))| Some((*metric, Pool::fit(own, least / 4.0)?)))
         .collect();
+    // Half as much is as far as twice as much.
+    let factor = |one: &PartChanged| (one.b / one.a).ln().abs();
     let mut found = Vec::new();
     for ((key, parts), own) in keys.iter().zip(&parts).zip(&own) {
         let metric = key.key.0.as_str();
@@ -85,8 +90,9 @@ pub(super) fn compare(
         found.extend(key.worse(parts, spread, all as u32, &known(metric)));
     }
     found.sort_by(|x, y| {
-        (y.is_known.cmp(&x.is_known))
-            .then(y.change.abs().total_cmp(&x.change.abs()))
+        (y.is_known, y.judged)
+            .cmp(&(x.is_known, x.judged))
+            .then(factor(y).total_cmp(&factor(x)))
             .then((&x.part, &x.metric, &x.case, &x.of_case).cmp(&(&y.part, &y.metric, &y.case, &y.of_case)))
     });
     (all, found)
@@ -179,6 +185,7 @@ impl OfKey<'_> {
                     change: (part.b - part.a) / part.a,
                     peers_change: peers.exp() - 1.0,
                     peers: parts.len() - 1,
+                    judged: self.judged,
                     is_known,
                 });
             }
