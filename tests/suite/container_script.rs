@@ -102,7 +102,8 @@ impl Node {
     }
 
     fn clean(&self, verb: &str) -> String {
-        let words = ["-c", CLEAN_SH, "clean", verb, "n1", "--containers", "docker", &self.folder()];
+        let folder = self.folder();
+        let words = ["-c", CLEAN_SH, "clean", verb, "n1", "--containers", "docker", &folder];
         String::from_utf8_lossy(&self.bash(&words).stdout).into_owned()
     }
 
