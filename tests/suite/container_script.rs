@@ -9,8 +9,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Its containers are folders of `$DOCKERS`: what runs in them is of no group of its client's, and is given the variables that are
-/// named. `$DOCKERS/says` is what it prints instead.
+/// Its containers are folders of `$DOCKERS`: what runs in them is of no group of its client's, is given the variables that are
+/// named, and ends with its first process. `$DOCKERS/says` is what it prints instead.
 const DOCKER: &str = r#"#!/bin/bash
 echo "$*" >> "$DOCKERS/calls"
 if [[ -e $DOCKERS/says && $1 != rm ]]; then cat "$DOCKERS/says" >&2; exit 125; fi
@@ -48,7 +48,7 @@ case $1 in
     wait $!
     code=$?
     while kill -0 $! 2> /dev/null; do wait $!; code=$?; done
-    rm -rf "${DOCKERS:?}/$id"
+    end "$id"
     exit "$code"
     ;;
 esac
@@ -102,7 +102,8 @@ impl Node {
     }
 
     fn clean(&self, verb: &str) -> String {
-        let words = ["-c", CLEAN_SH, "clean", verb, "n1", "--containers", "docker", &self.folder()];
+        let folder = self.folder();
+        let words = ["-c", CLEAN_SH, "clean", verb, "n1", "--containers", "docker", &folder];
         String::from_utf8_lossy(&self.bash(&words).stdout).into_owned()
     }
 
@@ -207,7 +208,7 @@ fn a_container_ends_with_its_job_whatever_its_program_heeds() {
     let pid = has_begun(&node);
     node.supervisor("end", &["TERM"]);
     assert_eq!(node.ends(), "ended 143 asked");
-    assert!(!is_there(pid), "{pid} is left");
+    until("its program has ended", || !is_there(pid));
     assert_eq!(node.containers(), [] as [PathBuf; 0]);
 }
 
@@ -240,7 +241,7 @@ fn clean_finds_a_container_by_its_label_and_ends_that_of_its_job_alone() {
     assert_eq!(found.matches("0\tcontainer\t").count(), 1, "{found}");
     let left = node.clean("end");
     assert!(!left.contains("container\t") && left.ends_with("complete\n"), "{left}");
-    assert!(!is_there(pid), "{pid} is left");
+    until("its program has ended", || !is_there(pid));
     assert!(is_there(others), "another job's");
     fs::write(node.path("dockers/says"), "Cannot connect to the Docker daemon").expect("written");
     assert!(
@@ -249,7 +250,7 @@ fn clean_finds_a_container_by_its_label_and_ends_that_of_its_job_alone() {
     );
     other.supervisor("end", &["KILL"]);
     other.ends();
-    assert!(!is_there(others), "{others} is left");
+    until("its program has ended", || !is_there(others));
 }
 
 #[test]

@@ -2,10 +2,10 @@
 //! same on all of them. What fails on all nodes is of the image or its registry; what fails on some is theirs.
 
 use super::NotLaunched;
-use super::ssh::on_all;
 use crate::interrupt;
 use crate::reach::{Command, Host, Reach};
 use base::text::shorten;
+use futures::stream::{self, StreamExt};
 use job::script::{self, CONTAINER_SAYS, Runtime, files};
 use model::artefact::{Blamed, Ended, PlannedJob};
 use std::collections::BTreeMap;
@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// Images have tens of gigabytes.
 const LIMIT: Duration = Duration::from_secs(3600);
+/// So many nodes are asked at the same time.
+const AT_ONCE: usize = 32;
 /// Ctrl-C is answered within this time.
 const SLICE: Duration = Duration::from_millis(250);
 
@@ -31,25 +33,34 @@ pub(super) async fn pull(
     (runtime, image): &(Runtime, String),
 ) -> Result<(), NotLaunched> {
     let script = format!("{}/{}", job.folder, files::CONTAINER);
-    let ask = async |node: &str| {
-        let argv = ["bash", &script, "pull", runtime.name(), image, node];
-        let host = Host::Node(node.to_owned());
-        match reach.exec(&host, &Command::new(argv, LIMIT)).await {
-            Ok(answer) if answer.succeeded() => {
-                // A shell's start-up files may print before it.
-                let text = answer.stdout_text();
-                Ok(text.trim_end().lines().next_back().unwrap_or_default().to_owned())
-            }
-            Ok(answer) => Err(without_place(&answer.complaint(), node)),
-            Err(error) => Err(error.to_string()),
-        }
-    };
+    let pulls = job.nodes.iter().map(|node| on_node(reach, &script, (*runtime, image), node));
+    let pulls = stream::iter(pulls).buffered(AT_ONCE).collect::<Vec<_>>();
     let pulls = tokio::select! {
         biased;
         () = interrupted() => return Err("interrupted while nodes fetched the image".to_owned().into()),
-        pulls = on_all(&job.nodes, ask) => pulls,
+        pulls = pulls => pulls,
     };
     decide(&job.nodes, &pulls)
+}
+
+/// The digest of the image there, or what failed.
+async fn on_node(
+    reach: &dyn Reach,
+    script: &str,
+    (runtime, image): (Runtime, &str),
+    node: &str,
+) -> Result<String, String> {
+    let argv = ["bash", script, "pull", runtime.name(), image, node];
+    let host = Host::Node(node.to_owned());
+    match reach.exec(&host, &Command::new(argv, LIMIT)).await {
+        Ok(answer) if answer.succeeded() => {
+            // A shell's start-up files may print before it.
+            let text = answer.stdout_text();
+            Ok(text.trim_end().lines().next_back().unwrap_or_default().to_owned())
+        }
+        Ok(answer) => Err(without_place(&answer.complaint(), node)),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 async fn interrupted() {

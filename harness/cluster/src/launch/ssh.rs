@@ -160,7 +160,7 @@ impl Ssh {
 }
 
 /// Asks so many nodes at once; the answers come in the order of the nodes.
-pub(super) async fn on_all<T>(nodes: &[String], ask: impl AsyncFn(&str) -> T) -> Vec<T> {
+async fn on_all<T>(nodes: &[String], ask: impl AsyncFn(&str) -> T) -> Vec<T> {
     stream::iter(nodes.iter().map(|node| ask(node))).buffered(AT_ONCE).collect().await
 }
 

@@ -92,7 +92,7 @@ impl Script {
             Step::Gpus(gpus) => gpus.container.as_ref(),
             _ => None,
         })?;
-        Some((container.runtime?, &container.image))
+        Some((container.runtime?, container.image.as_str()))
     }
 }
 

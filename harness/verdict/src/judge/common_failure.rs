@@ -172,7 +172,7 @@ fn check(cause: &str, words: &[String], case: &PlannedCase) -> &'static str {
         "`sinfo -o %G`: this Slurm has no such GRES; see `gpus` in [reach] of the inventory"
     } else if says(&["account", "QOS", "qos", "partition", "Partition"]) {
         "partition, account and QOS of the inventory: `sacctmgr show assoc user=$USER`, `scontrol show partition`"
-    } else if says(&["container.sh: ", "[container]", "docker", "podman"]) {
+    } else if says(&["container.sh: ", "no container on "]) {
         "the command at the end of that line, on one node"
     } else if says(&["MPI_Init", "MPI_INIT", "PMI", "direct launched"]) {
         "`srun --mpi=list` and the MPI that the programs were built with; `mpi` in [reach] of the inventory"
