@@ -314,9 +314,10 @@ pub(crate) fn analyze_case(
 ) -> Result<(Metrics, Analysis), StoreError> {
     let folder = store.case(&case.name);
     let CaseFiles { jobs, collected, unfit } = *seen;
-    let (metrics, mut analysis) =
-        analyze::analyze(case, &plan.instance, jobs, collected, unfit, &folder, (catalogue, kept));
     let probe = store.probe()?;
+    let with = (catalogue, kept, probe.as_ref());
+    let (metrics, mut analysis) =
+        analyze::analyze(case, &plan.instance, jobs, collected, unfit, &folder, with);
     for job in &case.jobs {
         if let Some(of_job) = analysis.jobs.get_mut(&job.name) {
             fingerprint::complete(&mut of_job.versions, job, probe.as_ref());
