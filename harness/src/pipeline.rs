@@ -93,6 +93,7 @@ pub(crate) async fn run(
         seconds: None,
         stopped: None,
         signal_exit_code: None,
+        artefacts: None,
     };
     // Messages about commands and errors are redacted here; files are redacted when they are collected.
     let clean = Redacted { reach, redactor: store.redactor() };
@@ -228,7 +229,7 @@ pub(crate) async fn run(
     record.signal_exit_code = record.stopped.as_ref().and_then(|_| interrupt::asked());
     record.ended = Some(clock.now());
     record.seconds = Some((clock.elapsed().as_secs_f64() * 1e3).round() / 1e3);
-    write_record(&record, store)?;
+    close_record(&mut record, plan, store)?;
     let finished = finish(plan, &record, judged.into_iter().flatten().collect(), catalogue);
     let amended = amendments.iter().any(|cell| cell.get().is_some()).then(|| plan.clone());
     Ok(Finished { amended, ..finished })
@@ -265,6 +266,12 @@ pub(crate) fn finish(
 /// Writes `run.json`.
 pub(crate) fn write_record(record: &RunRecord, store: &Store) -> Result<(), StoreError> {
     store.write_json(&store.folder().join("run.json"), record)
+}
+
+/// The same when the run is over, with what it wrote.
+pub(crate) fn close_record(record: &mut RunRecord, plan: &Plan, store: &Store) -> Result<(), StoreError> {
+    record.artefacts = Some(store::digests(&store.folder(), plan)?);
+    write_record(record, store)
 }
 
 /// The jobs and collected files of a case.

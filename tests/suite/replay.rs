@@ -3,7 +3,7 @@
 
 use crate::determinism::files;
 use crate::little::{ARGS, PAIR, assert_same, ended, id, killed, project, results, verdict, verdicts};
-use crate::project::{Project, root};
+use crate::project::{Project, remove_digests, root};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -345,6 +345,8 @@ fn what_is_broken_of_a_newer_format_or_no_run_is_refused_by_name_and_makes_no_ru
         assert!(text.contains("\"code\": 0"), "{text}");
         text.replace("\"code\": 0", "\"code\": 1").into_bytes()
     };
+    // What shows the change already stands in the way.
+    remove_digests(&folder);
     edit("cases/pair/verdict.json", "report", &passes, &["does not follow", "--from judge"]);
     edit("cases/pair/verdict.json", "report", &twice, &["key `status` stands twice"]);
     let verdict_file = folder.join("cases/pair/verdict.json");
