@@ -16,7 +16,7 @@ fn a_file_of_another_run_in_the_place_of_an_artefact_is_exit_3_and_named() {
     let other = run(&["--seed", "8"]);
     let (id, other_id) = (own.file_name().expect("an id"), other.file_name().expect("an id"));
     let refused = |from: &str, file: &str, line: &str| {
-        let ran = project.harness(&["-q", "--run", &id.to_string_lossy(), "--from", from]);
+        let ran = project.harness(&["replay", "-q", "--run", &id.to_string_lossy(), "--from", from]);
         assert_eq!(ran.code, Some(3), "{from} {file}: {}", ran.all());
         let is_it = ran.stderr.contains(file) && ran.stderr.contains(line) && ran.stderr.lines().count() == 1;
         assert!(is_it, "{from} {file}: {}", ran.all());

@@ -320,6 +320,8 @@ fn what_is_broken_of_a_newer_format_or_no_run_is_refused_by_name_and_makes_no_ru
         edit("cases/pair/job.json", from, &newer, &["format 2"]);
         edit("run.json", from, &half, &["EOF"]);
     }
+    // What contradicts its neighbours is refused without the digests, too, which older runs do not have.
+    remove_digests(&folder);
     edit("cases/pair/collected.json", "analyze", &newer, &["format 2"]);
     edit("cases/pair/collected.json", "analyze", &away, &["is not a file inside the case"]);
     edit("cases/pair/metrics.parquet", "judge", &half, &["--from analyze"]);
@@ -345,8 +347,6 @@ fn what_is_broken_of_a_newer_format_or_no_run_is_refused_by_name_and_makes_no_ru
         assert!(text.contains("\"code\": 0"), "{text}");
         text.replace("\"code\": 0", "\"code\": 1").into_bytes()
     };
-    // What shows the change already stands in the way.
-    remove_digests(&folder);
     edit("cases/pair/verdict.json", "report", &passes, &["does not follow", "--from judge"]);
     edit("cases/pair/verdict.json", "report", &twice, &["key `status` stands twice"]);
     let verdict_file = folder.join("cases/pair/verdict.json");
