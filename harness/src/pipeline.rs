@@ -95,6 +95,7 @@ pub(crate) async fn run(
         seconds: None,
         stopped: None,
         signal_exit_code: None,
+        artefacts: None,
     };
     // Messages about commands and errors are redacted here; files are redacted when they are collected.
     let clean = Redacted { reach, redactor: store.redactor() };
@@ -230,7 +231,7 @@ pub(crate) async fn run(
     record.signal_exit_code = record.stopped.as_ref().and_then(|_| interrupt::asked());
     record.ended = Some(clock.now());
     record.seconds = Some((clock.elapsed().as_secs_f64() * 1e3).round() / 1e3);
-    write_record(&record, store)?;
+    close_record(&mut record, plan, store)?;
     let finished = finish(plan, &record, judged.into_iter().flatten().collect(), catalogue);
     let amended = amendments.iter().any(|cell| cell.get().is_some()).then(|| plan.clone());
     Ok(Finished { amended, ..finished })
@@ -267,6 +268,12 @@ pub(crate) fn finish(
 /// Writes `run.json`.
 pub(crate) fn write_record(record: &RunRecord, store: &Store) -> Result<(), StoreError> {
     store.write_json(&store.folder().join("run.json"), record)
+}
+
+/// The same when the run is over, with what it wrote.
+pub(crate) fn close_record(record: &mut RunRecord, plan: &Plan, store: &Store) -> Result<(), StoreError> {
+    record.artefacts = Some(store::digests(&store.folder(), plan)?);
+    write_record(record, store)
 }
 
 /// The jobs and collected files of a case.
@@ -316,9 +323,10 @@ pub(crate) fn analyze_case(
 ) -> Result<(Metrics, Analysis), StoreError> {
     let folder = store.case(&case.name);
     let CaseFiles { jobs, collected, unfit } = *seen;
-    let (metrics, mut analysis) =
-        analyze::analyze(case, &plan.instance, jobs, collected, unfit, &folder, (catalogue, kept));
     let probe = store.probe()?;
+    let with = (catalogue, kept, probe.as_ref());
+    let (metrics, mut analysis) =
+        analyze::analyze(case, &plan.instance, jobs, collected, unfit, &folder, with);
     for job in &case.jobs {
         if let Some(of_job) = analysis.jobs.get_mut(&job.name) {
             let digests = image_digests(collected, &job.name, &folder);

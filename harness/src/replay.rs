@@ -80,6 +80,8 @@ pub(crate) fn ready(parent: &Stored, plan: Plan, from: From) -> Result<ReplayInp
         let jobs = parent.jobs(&case.name)?;
         without += usize::from(jobs.is_none());
         let collected = parent.collected(&case.name)?;
+        // Taken over as it is.
+        parent.kept(&case.name)?;
         // A result without what it was made of shows nothing.
         let is_complete = jobs.is_some() && collected.is_some();
         let analyzed = match from {
@@ -95,6 +97,7 @@ pub(crate) fn ready(parent: &Stored, plan: Plan, from: From) -> Result<ReplayInp
         let jobs = jobs.unwrap_or_else(|| none_run(case));
         cases.push(CaseInput { jobs, collected, analyzed, judged, made_of });
     }
+    parent.probe()?;
     let record = record(parent, without, cases.len())?;
     Ok(ReplayInput { parent, plan, from, record, cases })
 }
@@ -140,7 +143,7 @@ impl ReplayInput<'_> {
         catalogue: &Catalogue,
         store: &Store,
     ) -> Result<Finished, StoreError> {
-        let ReplayInput { parent, plan, from, record, cases } = self;
+        let ReplayInput { parent, plan, from, mut record, cases } = self;
         store.write_json(&store.folder().join("plan.json"), &plan)?;
         // The probe of the nodes is part of the evidence of their numbers.
         store.carry(parent.folder(), &|file| file == Path::new("probe.json"))?;
@@ -194,6 +197,7 @@ impl ReplayInput<'_> {
         if from == From::Collect {
             store.carry(parent.folder(), &|file| is_carried(file, from))?;
         }
+        pipeline::close_record(&mut record, &plan, store)?;
         Ok(pipeline::finish(&plan, &record, judged, catalogue))
     }
 }
@@ -256,7 +260,7 @@ fn record(parent: &Stored, without: usize, of: usize) -> Result<RunRecord, Store
     let record = parent.record()?;
     let ended = record.as_ref().is_some_and(|record| record.ended.is_some());
     if let Some(record) = record.clone().filter(|_| ended) {
-        return Ok(record);
+        return Ok(RunRecord { artefacts: None, ..record });
     }
     let events = parent.first_and_last_event()?;
     let Some((started, last)) =
@@ -272,6 +276,7 @@ fn record(parent: &Stored, without: usize, of: usize) -> Result<RunRecord, Store
         ended: Some(last),
         stopped: Some(format!("the run did not finish: {without} of {of} cases have no results")),
         signal_exit_code: None,
+        artefacts: None,
     })
 }
 

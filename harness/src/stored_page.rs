@@ -56,6 +56,7 @@ impl PageArtefacts<'_> {
             seconds: None,
             stopped: None,
             signal_exit_code: None,
+            artefacts: None,
         });
         let mut summary = summarise(&run.plan, &record, &judged.iter().collect::<Vec<_>>(), catalogue);
         let named = judged.iter().flat_map(|judged| judged.verdict.culprits.clone()).collect();

@@ -180,6 +180,7 @@ mod tests {
             seconds: None,
             stopped: None,
             signal_exit_code: None,
+            artefacts: None,
         };
         let mut running = RunningCounts::default();
         made.cases.iter().for_each(|case| running.add(case));

@@ -197,8 +197,6 @@ pub(super) fn not_caught() -> Vec<Form> {
     let mut forms: Vec<Form> =
         NOT_CAUGHT.iter().zip(secrets().skip(500)).map(|(text, x)| form(fill(text, &x), x)).collect();
     forms.push(form(KNOWN.chars().rev().collect::<String>(), "dr0w"));
-    // In two bytes a letter.
-    forms.push(form(KNOWN.chars().map(|c| format!("{c}\0")).collect::<String>(), "w\u{0}0\u{0}r\u{0}d"));
     forms
 }
 
@@ -208,7 +206,6 @@ const NOT_CAUGHT: &[&str] = &[
     "host:5432:db:me:{X}",
     // The rest of an unknown token, behind the column at which a terminal wrapped it.
     "hf_x1Y2q9W8e7R6t5Z4x1Y2q9W8\n{X}",
-    // A sentence that parts them by more, and a name with a byte in it that ends texts.
+    // A sentence that parts them by more.
     "the password that we chose is {X}",
-    "HF_TO\0KEN={X}",
 ];

@@ -161,7 +161,12 @@ fn a_job_that_is_cancelled_or_over_its_limit_is_ended_with_all_it_started_and_th
 
 #[test]
 fn what_a_job_leaves_behind_is_ended_before_the_next_one_begins() {
-    let leaves = "sleep 600 & echo $! > child; echo 0 > exit_code";
+    for leaves in ["sleep", "setsid sleep"] {
+        ends_what_is_left(&format!("{leaves} 600 & echo $! > child; sleep 0.3; echo 0 > exit_code"));
+    }
+}
+
+fn ends_what_is_left(leaves: &str) {
     // What is not reaped yet is over.
     let looks = "read -r pid < '../job 1/child'; { read -r stat < \"/proc/$pid/stat\"; } 2> /dev/null\n\
                  [[ -n ${stat-} && $stat != *') Z '* ]] && echo there > seen; echo 0 > exit_code";

@@ -1,7 +1,7 @@
 //! `harness history`: numbers over many runs whose truth is known, and the record of parts that were blamed.
 
 use crate::little::pairs;
-use crate::project::{Project, Ran};
+use crate::project::{Project, Ran, remove_digests};
 use metric::Metrics;
 use serde_json::Value;
 use std::fs;
@@ -30,6 +30,7 @@ fn runs(factors: &[f64], nccl: impl Fn(usize) -> &'static str) -> (Project, Vec<
         let id = format!("202601{:02}T031000Z-own-{at:04}", at + 1);
         let folder = project.path().join("runs").join(&id);
         copy(&first, &folder);
+        remove_digests(&folder);
         edit(&folder.join("plan.json"), |plan| plan["run_id"] = id.as_str().into());
         edit(&folder.join("cases/pairs/verdict.json"), |verdict| {
             verdict["versions"]["nccl"] = vec![nccl(at)].into();

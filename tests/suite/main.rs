@@ -62,6 +62,7 @@ mod nccl_logs;
 mod object_server;
 mod observe;
 mod other_instances;
+mod own_artefacts;
 mod own_recipes;
 mod packs;
 mod peak_memory;

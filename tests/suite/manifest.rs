@@ -310,11 +310,15 @@ fn a_pod_whose_script_fails_alone_ends_the_others_and_is_blamed() {
 fn a_pod_that_is_evicted_leaves_a_cancelled_job_and_its_peer_is_not_blamed() {
     let cluster = Cluster::new("n[1-2]", &[]);
     // The peer fails since the first is gone.
-    let line = "if [ $HARNESS_NODE = n1 ]; then : > up; exec sleep 50; fi; \
+    let line = "if [ $HARNESS_NODE = n1 ]; then setsid sleep 600 & echo $! > stray; : > up; exec sleep 50; fi; \
                 until [ -e ../_pods/ended.all.0 ]; do sleep 0.2; done; exit 1";
     let (folder, ran, job) = cluster.ask_first_to_end(line, "all/up");
     let end = |at: u32| fs::read_to_string(folder.join(format!("own/_pods/ended.all.{at}"))).expect("an end");
     assert!(end(0).contains(" asked ") && end(1).starts_with("1 itself "), "{}{}", end(0), end(1));
+    // What left the session of the script is ended with it.
+    let stray = fs::read_to_string(folder.join("own/all/stray")).expect("a number");
+    let state = fs::read_to_string(format!("/proc/{}/stat", stray.trim())).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "{state}");
     assert_eq!(ran.code, Some(3), "{}", all(&ran));
     assert!(job["end"].to_string().contains("cancelled"), "{job}");
     assert!(job.get("blamed").is_none_or(serde_json::Value::is_null), "{job}");

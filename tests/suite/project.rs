@@ -173,3 +173,11 @@ pub(crate) fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+/// Takes from a stored run what shows that its artefacts were changed, as if an older harness had written it.
+pub(crate) fn remove_digests(run: &Path) {
+    let path = run.join("run.json");
+    let mut record: Value = serde_json::from_slice(&fs::read(&path).expect("a record")).expect("JSON");
+    drop(record.as_object_mut().expect("fields").shift_remove("artefacts"));
+    fs::write(path, record.to_string()).expect("written");
+}

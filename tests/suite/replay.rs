@@ -3,7 +3,7 @@
 
 use crate::determinism::files;
 use crate::little::{ARGS, PAIR, assert_same, ended, id, killed, project, results, verdict, verdicts};
-use crate::project::{Project, root};
+use crate::project::{Project, remove_digests, root};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -320,6 +320,8 @@ fn what_is_broken_of_a_newer_format_or_no_run_is_refused_by_name_and_makes_no_ru
         edit("cases/pair/job.json", from, &newer, &["format 2"]);
         edit("run.json", from, &half, &["EOF"]);
     }
+    // What contradicts its neighbours is refused without the digests, too, which older runs do not have.
+    remove_digests(&folder);
     edit("cases/pair/collected.json", "analyze", &newer, &["format 2"]);
     edit("cases/pair/collected.json", "analyze", &away, &["is not a file inside the case"]);
     edit("cases/pair/metrics.parquet", "judge", &half, &["--from analyze"]);

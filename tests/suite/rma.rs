@@ -1,7 +1,7 @@
 //! `harness rma` end to end: faults on simulated clusters, replaced and moved hardware, planted secrets and hostile
 //! folders of runs. What leaves names no other node, and nothing is written over.
 
-use crate::project::{Project, Ran};
+use crate::project::{Project, Ran, remove_digests};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -70,6 +70,7 @@ fn row_of(facts: &Value, fact: &str, row: usize) -> Vec<String> {
 /// A file of a run with other bytes, as if it had been collected so.
 fn replace_raw(run: &Path, end: &str, bytes: &[u8]) -> String {
     let path = run.join("cases/nic-pairs/collected.json");
+    remove_digests(run);
     let mut changed = String::new();
     let mut collected: Value = serde_json::from_str(&fs::read_to_string(&path).expect("read")).expect("JSON");
     for file in collected["files"].as_array_mut().expect("files") {
@@ -229,6 +230,7 @@ fn a_part_that_moved_is_followed_to_its_new_node() {
     assert_eq!(id[0], "rdmap113s0");
     let second = measure(&project, &["--sim-fault", "gpu-3:nic-slow=0.4@rdmap79s0"]);
     // As if the card had been put into another node, and its place been filled.
+    remove_digests(&second);
     edit(&second.join("probe.json"), |probe| {
         for node in probe["nodes"].as_array_mut().expect("nodes") {
             let rows = node["facts"]["nic_ids"].as_array().expect("NICs").clone();
@@ -374,6 +376,7 @@ fn names_with_odd_characters_never_become_paths() {
     let project = project();
     let run = measure(&project, &SLOW_NIC);
     let odd = "../../evil\u{1b}[2J";
+    remove_digests(&run);
     for file in [
         "plan.json",
         "probe.json",

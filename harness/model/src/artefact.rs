@@ -43,7 +43,7 @@ pub use plan::{
 };
 pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};
 pub use properties::{JOB_PROPERTIES, JobProperties, JobProperty};
-pub use run_files::{CaseSummary, Counts, RunRecord, Summary, SummaryFormat};
+pub use run_files::{CaseSummary, Counts, RunArtefacts, RunRecord, Summary, SummaryFormat};
 pub use verdict::{
     Analysis, BELOW_FLOOR, CaseVerdict, Coverage, Evidence, JobAnalysis, JudgedBy, Share, Status, Unfit,
     Verdict, WorkloadFailure,

@@ -14,12 +14,13 @@ use metric::lacks::NotComparable;
 use metric::{Dim, Dims, Metric, Metrics};
 use model::artefact::{
     Analysis, CaseJobs, Change, Collected, Ended, FileKind, Format, INTERNAL_ERROR, InstanceFacts,
-    JobAnalysis, JobRecord, PlannedCase, PlannedJob, Unfit, WorkloadFacts, WorkloadFailure,
+    JobAnalysis, JobRecord, PlannedCase, PlannedJob, Probe, ProbedNode, Unfit, Value, WorkloadFacts,
+    WorkloadFailure,
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe::training_log::torch_failure::EXCEPTION;
 use recipes::recipe::{ExtractStore, FileRole, InputFile, JobInput, Workload, nic_flows};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -35,7 +36,7 @@ pub(crate) fn analyze(
     collected: &Collected,
     unfit: &Unfit,
     folder: &Path,
-    (catalogue, kept): (&Catalogue, &Arc<ExtractStore>),
+    (catalogue, kept, probe): (&Catalogue, &Arc<ExtractStore>, Option<&Probe>),
 ) -> (Metrics, Analysis) {
     let mut analysis = Analysis { format: Format, jobs: BTreeMap::new() };
     let mut rows: Vec<Metric> = Vec::new();
@@ -48,7 +49,7 @@ pub(crate) fn analyze(
             continue;
         }
         let collected = &by_job.job(&planned.name);
-        let job = AnalyzedJob { case, instance, planned, record, collected, folder, catalogue };
+        let job = AnalyzedJob { case, instance, planned, record, collected, folder, catalogue, probe };
         let analysed = panics::caught("analyze", || analyze_job(job, kept));
         let (metrics, result) = analysed.unwrap_or_else(|why| (Vec::new(), not_analysed(planned, &why)));
         rows.extend(metrics);
@@ -68,14 +69,17 @@ struct AnalyzedJob<'a> {
     collected: &'a Collected,
     folder: &'a Path,
     catalogue: &'a Catalogue,
+    probe: Option<&'a Probe>,
 }
 
 fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, JobAnalysis) {
-    let AnalyzedJob { case, instance, planned, record, collected, folder, catalogue } = job;
+    let AnalyzedJob { case, instance, planned, record, collected, folder, catalogue, probe } = job;
     let reports = reports::audit(planned, collected, folder);
     let kept = kept.clone();
     let mut rows = Vec::new();
-    let input = JobInput { kept, ..job_input(case, instance, planned, record, collected, &reports, folder) };
+    let gpu_places = probe.map(|probe| gpu_places(planned, probe)).unwrap_or_default();
+    let input = job_input(case, instance, planned, record, collected, &reports, folder);
+    let input = JobInput { kept, gpu_places, ..input };
     let mut result = JobAnalysis::default();
     result.findings.extend(reports.into_iter().flat_map(|report| report.findings));
     result.findings.extend(reports::chatter(planned, collected, folder));
@@ -129,6 +133,21 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
         });
     }
     (rows, result)
+}
+
+/// By the fact `pci_devices`: `0000:53:00.0 10de:2330 x16`.
+fn gpu_places(planned: &PlannedJob, probe: &Probe) -> BTreeMap<String, BTreeSet<String>> {
+    let of_node = |node: &ProbedNode| {
+        let Some(Value::Names(devices)) = node.facts.get("pci_devices") else { return BTreeSet::new() };
+        let place = |device: &String| {
+            let (place, model) = device.split_once(' ')?;
+            let place = place.rsplit_once('.').map_or(place, |(place, _function)| place);
+            model.starts_with("10de:").then(|| place.to_owned())
+        };
+        devices.iter().filter_map(place).collect()
+    };
+    let of_job = probe.nodes.iter().filter(|node| planned.nodes.contains(&node.node));
+    of_job.map(|node| (node.node.clone(), of_node(node))).filter(|(_, places)| !places.is_empty()).collect()
 }
 
 /// The result of a job whose files made a recipe panic: it has no metrics, and the other jobs stand.
@@ -249,6 +268,7 @@ fn job_input(
         files: files.chain(reports.iter().filter_map(|report| reports::export(report, folder))).collect(),
         expected_exports: reports.iter().map(|report| (report.rank, report.node.clone())).collect(),
         window: reports::window(planned, collected, folder),
+        gpu_places: BTreeMap::new(),
         kept: Arc::default(),
     }
 }

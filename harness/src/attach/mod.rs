@@ -187,19 +187,21 @@ async fn judge(
     let store = Store::create(home, id).map_err(|error| error.to_string())?;
     let stages = async {
         let (began, ended) = (recorded.began(), recorded.ended());
-        let record = RunRecord {
+        let mut record = RunRecord {
             format: Format,
             started: store::iso8601(began as f64),
             ended: Some(store::iso8601(ended as f64)),
             seconds: Some(ended.saturating_sub(began) as f64),
             stopped: None,
             signal_exit_code: None,
+            artefacts: None,
         };
         store.write_json(&store.folder().join("plan.json"), &plan)?;
         pipeline::write_record(&record, &store)?;
         let jobs = CaseJobs { format: Format, skipped: None, jobs: recorded.jobs(case) };
         let folders = Folders { reach, launcher: plan.launcher, nodes: &plan.nodes };
         let judged = through_stages(&plan, case, &jobs, folders, planned, &store).await?;
+        pipeline::close_record(&mut record, &plan, &store)?;
         Ok::<_, StoreError>(pipeline::finish(&plan, &record, vec![judged], &planned.catalogue))
     };
     let finished = stages.await.map_err(|error| error.to_string())?;

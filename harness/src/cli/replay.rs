@@ -63,13 +63,15 @@ fn replay(home: &Home, id: &str, from: From, fetch: bool, options: &RunOptions) 
     if let Err(why) = look_up(home, &mut child, from, options, &catalogue) {
         return usage(&why);
     }
-    let ready = match replay::ready(&parent, child, from) {
+    let ready = replay::ready(&parent, child, from).and_then(|ready| {
+        ready.check(&catalogue)?;
+        Ok(ready)
+    });
+    let ready = match ready {
         Ok(ready) => ready,
+        Err(error) if error.is_foreign() => return report_error(&error.to_string()),
         Err(error) => return usage(&error.to_string()),
     };
-    if let Err(error) = ready.check(&catalogue) {
-        return usage(&error.to_string());
-    }
     if let Err(why) = check_places(options) {
         return usage(&why);
     }

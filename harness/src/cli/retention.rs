@@ -192,6 +192,7 @@ mod tests {
             seconds: Some(60.0),
             stopped: None,
             signal_exit_code: None,
+            artefacts: None,
         };
         let folder = home.path().join("runs").join(&made.plan.run_id);
         let json = |text: Result<Vec<u8>, serde_json::Error>| text.expect("JSON");

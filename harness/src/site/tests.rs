@@ -25,6 +25,7 @@ fn put(runs: &Path, made: &Made) {
         seconds: Some(60.0),
         stopped: None,
         signal_exit_code: None,
+        artefacts: None,
     };
     write("plan.json", serde_json::to_string(&made.plan).expect("JSON"));
     write("run.json", serde_json::to_string(&record).expect("JSON"));

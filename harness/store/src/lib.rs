@@ -13,6 +13,7 @@ mod lines;
 mod message_tests;
 mod opening;
 mod origin;
+mod own_artefacts;
 mod remove;
 mod service;
 mod stamp;
@@ -31,6 +32,7 @@ pub use find::Named;
 pub use lines::Lines;
 pub use opening::Opening;
 pub use origin::{is_foreign, mark_foreign};
+pub use own_artefacts::digests;
 pub use remove::{remove_leftovers, remove_run};
 pub use service::Service;
 pub use stamp::RunFacts;
@@ -397,8 +399,11 @@ pub fn iso8601(unix_s: f64) -> String {
 
 /// A file of a run that could not be read or written, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct StoreError(String);
+#[error("{why}")]
+pub struct StoreError {
+    why: String,
+    is_foreign: bool,
+}
 
 impl StoreError {
     fn at(path: &Path, error: io::Error) -> Self {
@@ -406,12 +411,23 @@ impl StoreError {
     }
 
     fn taken(runs: &Path, id: &str) -> Self {
-        StoreError(format!("run `{id}` exists already in {}; choose another id", runs.display()))
+        let why = format!("run `{id}` exists already in {}; choose another id", runs.display());
+        StoreError { why, is_foreign: false }
     }
 
     /// What could not be made, and so not be written.
     pub fn other(path: &Path, error: &dyn fmt::Display) -> Self {
-        StoreError(format!("{}: {error}", path.display()))
+        StoreError { why: format!("{}: {error}", path.display()), is_foreign: false }
+    }
+
+    /// A file that lies in a run's folder and is not the run's.
+    fn foreign(path: &Path, error: &dyn fmt::Display) -> Self {
+        StoreError { is_foreign: true, ..StoreError::other(path, error) }
+    }
+
+    /// Whether a file in a run's folder is not the run's.
+    pub fn is_foreign(&self) -> bool {
+        self.is_foreign
     }
 }
 

@@ -1,15 +1,15 @@
 //! A run that is there, read only: each artefact as it was written, nothing where it was not. What is broken is
 //! reported by the file's name, and never taken for absent.
 
-use super::{Scratch, StoreError, parse_json, vetting};
+use super::{Scratch, StoreError, own_artefacts, parse_json, vetting};
 use metric::Metrics;
 use model::artefact::{
-    Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, KeptReports, Plan, Probe, RunRecord,
-    Summary,
+    Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, KeptReports, Plan, Probe,
+    RunArtefacts, RunRecord, Summary,
 };
 use serde::de::DeserializeOwned;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The folder of a run, and its plan.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct Stored {
     pub plan: Arc<Plan>,
     /// Where the run lies only as long as this is held.
     temporary: Option<Scratch>,
+    /// By `run.json`, read when the first of them is.
+    own: OnceLock<Option<RunArtefacts>>,
 }
 
 impl Stored {
@@ -30,7 +32,7 @@ impl Stored {
         let plan: Plan = optional(&path)?.ok_or_else(absent)?;
         match odd_name(&plan) {
             Some(name) => Err(StoreError::other(&path, &format!("{name:?} is not a file name inside a run"))),
-            None => Ok(Stored { folder: folder.to_owned(), plan: Arc::new(plan), temporary: None }),
+            None => Ok(Stored::with_plan(folder, Arc::new(plan))),
         }
     }
 
@@ -46,7 +48,7 @@ impl Stored {
 
     /// The same by a plan that is known already, and whose names are safe.
     pub fn with_plan(folder: &Path, plan: Arc<Plan>) -> Stored {
-        Stored { folder: folder.to_owned(), plan, temporary: None }
+        Stored { folder: folder.to_owned(), plan, temporary: None, own: OnceLock::new() }
     }
 
     /// As `open` was given it.
@@ -61,33 +63,86 @@ impl Stored {
 
     /// `run.json`; none where it is absent.
     pub fn record(&self) -> Result<Option<RunRecord>, StoreError> {
-        optional(&self.folder.join("run.json"))
+        let path = self.folder.join("run.json");
+        let record: Option<RunRecord> = optional(&path)?;
+        let own = record.as_ref().and_then(|record| record.artefacts.as_ref());
+        self.check_id(&path, own.map(|own| &own.run_id))?;
+        Ok(record)
+    }
+
+    /// A file that says by itself of which run it is.
+    fn check_id(&self, path: &Path, id: Option<&String>) -> Result<(), StoreError> {
+        match id.filter(|id| **id != self.plan.run_id) {
+            Some(id) => {
+                let why = format!("of run `{id}`, but `plan.json` is of run `{}`", self.plan.run_id);
+                Err(StoreError::foreign(path, &format!("{why}; put the run's own file back")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The artefact of that name; an error where the run was over, and had not written it.
+    fn own<T>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&Path, &[u8]) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let path = self.folder.join(name);
+        let Some(bytes) = bytes(&path)? else { return Ok(None) };
+        let value = parse(&path, &bytes)?;
+        // While a run goes on, its files grow.
+        let read = || {
+            let ended = self.record()?.filter(|record| record.ended.is_some());
+            Ok(ended.and_then(|record| record.artefacts))
+        };
+        let own = match self.own.get() {
+            Some(own) => own,
+            None => {
+                let own = read()?;
+                self.own.get_or_init(|| own)
+            }
+        };
+        let is_own =
+            |own: &Option<RunArtefacts>| own.as_ref().is_none_or(|own| own_artefacts::has(own, name, &bytes));
+        // The run may have been resumed since.
+        if is_own(own) || is_own(&read()?) {
+            return Ok(Some(value));
+        }
+        let why = format!("not what run `{}` wrote, by the digest in its `run.json`", self.plan.run_id);
+        Err(StoreError::foreign(&path, &format!("{why}; {}", own_artefacts::advice(name))))
+    }
+
+    fn own_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StoreError> {
+        self.own(name, parse_json)
     }
 
     /// What the nodes reported before the run, where they were probed.
     pub fn probe(&self) -> Result<Option<Probe>, StoreError> {
-        optional(&self.folder.join("probe.json"))
+        self.own_json("probe.json")
     }
 
     /// Where tasks of a cluster read its reports, where any did.
     pub fn analyses(&self) -> Result<Option<Analyses>, StoreError> {
-        optional(&self.folder.join("analyses.json"))
+        self.own_json("analyses.json")
     }
 
     /// `summary.json`; none where it is absent.
     pub fn summary(&self) -> Result<Option<Summary>, StoreError> {
-        optional(&self.folder.join("summary.json"))
+        let path = self.folder.join("summary.json");
+        let summary: Option<Summary> = optional(&path)?;
+        self.check_id(&path, summary.as_ref().map(|summary| &summary.run_id))?;
+        Ok(summary)
     }
 
     /// `job.json`; none where the case did not run to its end.
     pub fn jobs(&self, case: &str) -> Result<Option<CaseJobs>, StoreError> {
-        optional(&self.case(case).join("job.json"))
+        self.own_json(&of_case(case, "job.json"))
     }
 
     /// `collected.json`; a path in it that leads out of the case is an error.
     pub fn collected(&self, case: &str) -> Result<Option<Collected>, StoreError> {
         let path = self.case(case).join("collected.json");
-        let collected: Option<Collected> = optional(&path)?;
+        let collected: Option<Collected> = self.own_json(&of_case(case, "collected.json"))?;
         let odd = collected.iter().flat_map(|found| &found.files).find(|file| !is_inside(&file.path));
         match odd {
             Some(file) => {
@@ -99,31 +154,30 @@ impl Stored {
 
     /// The reports that were kept whole, where the case is profiled.
     pub fn kept(&self, case: &str) -> Result<Option<KeptReports>, StoreError> {
-        optional(&self.case(case).join("reports.json"))
+        self.own_json(&of_case(case, "reports.json"))
     }
 
     /// `analysis.json`; none where the case was not analyzed.
     pub fn analysis(&self, case: &str) -> Result<Option<Analysis>, StoreError> {
-        optional(&self.case(case).join("analysis.json"))
+        self.own_json(&of_case(case, "analysis.json"))
     }
 
     /// `metrics.parquet`; none where the case was not analyzed.
     pub fn metrics(&self, case: &str) -> Result<Option<Metrics>, StoreError> {
-        let path = self.case(case).join("metrics.parquet");
-        let Some(bytes) = bytes(&path)? else { return Ok(None) };
-        let read = recipes::parquet::from_parquet(&bytes);
-        read.map(Some).map_err(|error| {
-            StoreError::other(
-                &path,
-                &format!("{error}; rebuild it from the collected files with `--from analyze`"),
-            )
+        self.own(&of_case(case, "metrics.parquet"), |path, bytes| {
+            recipes::parquet::from_parquet(bytes).map_err(|error| {
+                StoreError::other(
+                    path,
+                    &format!("{error}; rebuild it from the collected files with `--from analyze`"),
+                )
+            })
         })
     }
 
     /// `verdict.json`; an error where it has not one verdict for each planned assertion.
     pub fn verdict(&self, case: &str) -> Result<Option<CaseVerdict>, StoreError> {
         let path = self.case(case).join("verdict.json");
-        let verdict: Option<CaseVerdict> = optional(&path)?;
+        let verdict: Option<CaseVerdict> = self.own_json(&of_case(case, "verdict.json"))?;
         let planned = self.plan.cases.iter().find(|planned| planned.name == case);
         let names = planned.into_iter().flat_map(|planned| &planned.assertions).map(|one| &one.name);
         match &verdict {
@@ -137,7 +191,7 @@ impl Stored {
 
     /// `outcomes.json`; none where the case was not judged.
     pub fn outcomes(&self, case: &str) -> Result<Option<CaseOutcomes>, StoreError> {
-        optional(&self.case(case).join("outcomes.json"))
+        self.own_json(&of_case(case, "outcomes.json"))
     }
 
     /// The events of the run so far, in their order; none where there is no `events.jsonl`.
@@ -155,6 +209,11 @@ impl Stored {
             events.iter().filter_map(|event| event["at"].as_str().map(str::to_owned)).collect();
         Ok(moments.first().cloned().zip(moments.last().cloned()))
     }
+}
+
+/// The path of a case's file in the run's folder.
+fn of_case(case: &str, file: &str) -> String {
+    format!("cases/{case}/{file}")
 }
 
 /// No file system has longer names, nor longer paths.

@@ -55,6 +55,7 @@ impl Made {
                 seconds: Some(120.0),
                 stopped: None,
                 signal_exit_code: None,
+                artefacts: None,
             }),
             probed: Vec::new(),
         }

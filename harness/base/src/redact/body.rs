@@ -1,8 +1,8 @@
 //! How far a secret goes, once it is known to have begun: byte by byte, so that one of any length needs no memory.
 //! `shapes.rs` finds where one begins.
 
-use super::escapes;
 use super::shapes::{blank_lines, quote, wall};
+use super::{escapes, wide};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Body {
@@ -26,6 +26,8 @@ pub(super) enum Body {
     Key { ending: bool },
     /// Lines of nothing but base64.
     Base64Lines,
+    /// Letters with a NUL behind each, to the end of their line; so many NULs end the text.
+    Wide { nuls: usize },
 }
 
 /// How far behind a line's end a mark may stand that closes what goes over lines.
@@ -44,6 +46,7 @@ impl Body {
         }
         let has_ended = match self {
             Body::Key { .. } => return self.eats_key(rest),
+            Body::Wide { nuls } => return wide::eats(rest, *nuls),
             Body::Block { indent } => return block(rest, *indent),
             Body::List { mark, slashes } => return list(rest, *mark, *slashes),
             Body::Base64Lines if rest.starts_with(b"Private-MAC") => true,

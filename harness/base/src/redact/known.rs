@@ -2,7 +2,7 @@
 //! described in `secrets.rs`.
 
 use super::body::prefix;
-use super::{decoded, encodings, escapes};
+use super::{decoded, encodings, escapes, wide};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone)]
@@ -136,10 +136,13 @@ fn escaped_length(value: &[u8], rest: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// The length of what shows nothing: a terminal's escape, a line's end, and what a launcher puts before a line.
+/// The length of what shows nothing: a terminal's escape, a NUL, a line's end, and what a launcher puts before a line.
 fn between(rest: &[u8], begins_line: bool) -> usize {
     match rest {
-        [0x1b | b'\\' | b'\r' | b'\n', ..] => escapes::length(rest).max(escapes::line_break(rest)),
+        [0, ..] => 1,
+        [0x1b | b'\\' | b'\r' | b'\n', ..] => {
+            escapes::length(rest).max(escapes::line_break(rest)).max(wide::nul(rest))
+        }
         [b' ' | b'\t' | b':', ..] if begins_line => 1,
         [first @ (b'[' | b'(' | b'<'), ..] if begins_line => prefix(rest, *first),
         [b'0'..=b'9', ..] if begins_line => {

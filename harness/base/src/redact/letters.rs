@@ -1,5 +1,6 @@
 //! Names as other letters write them: in full width, and with characters between that nothing shows.
 
+use super::wide;
 use std::borrow::Cow;
 
 /// The first byte of letters in full width.
@@ -8,7 +9,8 @@ pub(super) const WIDE: u8 = 0xef;
 /// A name and its length in the text: letters, digits, `_`, `-` and `.`; none where it is longer than `longest`.
 pub(super) fn name(rest: &[u8], longest: usize) -> Option<(Cow<'_, str>, usize)> {
     let length = rest.iter().take(longest + 1).take_while(|byte| in_name(**byte)).count();
-    let is_plain = rest.get(length).is_none_or(u8::is_ascii);
+    let end = rest.get(length..)?;
+    let is_plain = end.first().is_none_or(u8::is_ascii) && wide::nul(end) == 0;
     if is_plain {
         let name = std::str::from_utf8(&rest[..length]).ok()?;
         return (1..=longest).contains(&length).then_some((Cow::Borrowed(name), length));
@@ -26,7 +28,7 @@ pub(super) fn name(rest: &[u8], longest: usize) -> Option<(Cow<'_, str>, usize)>
                 name.push(char::from(byte));
                 at += 3;
             }
-            _ => match invisible(here) {
+            _ => match invisible(here).max(nul_within(here)) {
                 more if more > 0 && !name.is_empty() => at += more,
                 _ => return (!name.is_empty()).then_some((Cow::Owned(name), at)),
             },
@@ -55,6 +57,12 @@ fn wide(rest: &[u8]) -> Option<u8> {
         [WIDE, 0xbd, byte @ 0x80..=0x9e, ..] => Some(byte - 0x20),
         _ => None,
     }
+}
+
+/// The length of a NUL between two letters of a name.
+fn nul_within(rest: &[u8]) -> usize {
+    let length = wide::nul(rest);
+    if rest.get(length).copied().is_some_and(in_name) { length } else { 0 }
 }
 
 fn in_name(byte: u8) -> bool {

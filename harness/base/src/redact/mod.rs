@@ -17,6 +17,7 @@ mod shapes;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod wide;
 
 pub use names::{is_secret_name, is_secret_pair};
 pub use secrets::{Reference, Secrets, reference};

@@ -7,7 +7,7 @@ use super::decoded::continued_line;
 use super::names::{
     is_header, is_number, is_placeholder, is_secret_name, is_signature, is_variable, value_field,
 };
-use super::{commands, escapes, letters};
+use super::{commands, escapes, letters, wide};
 
 /// A secret that begins at the place that was looked at: so many bytes stay, so many go, and what belongs to `body` goes
 /// with them.
@@ -97,7 +97,8 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
     match first {
         b'-' => private_key(rest).or_else(|| commands::flag(before, rest)),
         b':' => userinfo(before, rest),
-        _ => value(rest)
+        _ => wide::at(before, rest)
+            .or_else(|| value(rest))
             .or_else(|| bearer(rest))
             .or_else(|| named(before, rest))
             .or_else(|| commands::netrc(before, rest))

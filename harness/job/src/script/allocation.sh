@@ -60,7 +60,7 @@ run() {
   write began '' "$folder" || exit 3
   uptime
   begun=$now
-  (cd "$folder" && exec bash job.sh < /dev/null > batch.out 2> batch.err) &
+  (cd "$folder" && HARNESS_JOB=:$folder exec bash job.sh < /dev/null > batch.out 2> batch.err) &
   child=$!
   while kill -0 "$child" 2> /dev/null; do
     if [[ -z $interrupted && -e $folder/interrupt ]]; then
@@ -77,11 +77,11 @@ run() {
     fi
     sleep 0.5
   done
-  if [[ $how != exited ]]; then put_down "$child"; fi
+  if [[ $how != exited ]]; then put_down "$child" ":$folder"; fi
   wait "$child" 2> /dev/null
   code=$?
   # Leftovers of the script end too.
-  put_down "$child"
+  put_down "$child" ":$folder"
   if [[ $how == exited && -e $folder/exit_code ]]; then
     how="exited $code"
   elif [[ $how == exited ]]; then
@@ -121,36 +121,33 @@ end_steps() {
 
 # Whether any process of the group is there other than a zombie: a zombie is over.
 alive() {
-  local file text words
+  local file words
   kill -0 -- "-$1" 2> /dev/null || return 1
   for file in /proc/[0-9]*/stat; do
-    # The process name may hold anything, a parenthesis and a line break too: the whole file is read, to its end, which
-    # `read` takes for a failure.
-    text=
-    { IFS= read -r -d '' text < "$file"; } 2> /dev/null
-    [[ -n $text ]] || continue
-    read -ra words <<< "${text##*) }"
+    stat "$file" || continue
     [[ ${words[2]} == "$1" && ${words[0]} != Z ]] && return 0
   done
   return 1
 }
 
-# Ends the steps of a job and the group of its script: asks at first, and uses force after ten seconds. Sets $stuck to
-# what is there after a minute.
+# Ends the steps of a job, the group of its script, and what left that on this node: asks at first, and uses force after
+# ten seconds. Sets $stuck to what is there after a minute.
 put_down() {
   local how=TERM tries
   stuck=
   for ((tries = 0; tries < 60; tries++)); do
     look
-    alive "$1" || ((${#steps[@]})) || return
+    find_strays "$2" "$1"
+    alive "$1" || ((${#steps[@]})) || [[ -n $strays ]] || return
     if ((tries == 10)); then how=KILL; fi
     if ((tries % 10 == 0)); then
       if ((${#steps[@]})); then scancel ${how/#/--signal=} "${steps[@]}" 2> /dev/null; fi
       kill -"$how" -- "-$1" 2> /dev/null
+      if [[ -n $strays ]]; then kill -"$how" $strays 2> /dev/null; fi
     fi
     sleep 1
   done
-  stuck=${steps[*]:-"process group $1"}
+  stuck=${steps[*]:-"process group $1$strays"}
 }
 
 main "$@"

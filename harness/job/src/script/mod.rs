@@ -32,15 +32,15 @@ pub const TORCH_COLLECTIVE_PY: &str = include_str!("torch_collective.py");
 /// One rank of a workload, under nsys where it is among those to be profiled.
 pub const PROFILE_SH: &str = include_str!("profile.sh");
 /// Over ssh: what starts, keeps and ends a job's script on one node.
-pub const SUPERVISOR_SH: &str = include_str!("supervisor.sh");
+pub const SUPERVISOR_SH: &str = concat!(include_str!("strays.sh"), include_str!("supervisor.sh"));
 /// In pods: takes mpirun to the other nodes of its job.
 pub const AGENT_SH: &str = include_str!("agent.sh");
 /// In the pods of a manifest: runs the jobs of a case there, and records where Kubernetes put them.
-pub const POD_SH: &str = include_str!("pod.sh");
+pub const POD_SH: &str = concat!(include_str!("strays.sh"), include_str!("pod.sh"));
 /// Over ssh: has an image fetched, and a part of a job run in it by docker or podman.
 pub const CONTAINER_SH: &str = include_str!("container.sh");
 /// In an allocation that jobs share: runs their scripts, one after the other.
-pub const ALLOCATION_SH: &str = include_str!("allocation.sh");
+pub const ALLOCATION_SH: &str = concat!(include_str!("strays.sh"), include_str!("allocation.sh"));
 /// Sent as it is to hosts, by `clean`: reports the leftovers of jobs there, and ends them.
 pub const CLEAN_SH: &str = include_str!("clean.sh");
 

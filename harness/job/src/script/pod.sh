@@ -192,7 +192,7 @@ run() {
   local job=$1 limit=$2 child began ended reason=itself since=$SECONDS failed=
   printf -v began '%(%s)T' -1
   cd -- "$folder/$job" || fail "no such folder: $folder/$job"
-  HARNESS_NODE=$node setsid bash job.sh < /dev/null > "log.$node" 2>&1 &
+  HARNESS_NODE=$node HARNESS_JOB=$node:$folder/$job setsid bash job.sh < /dev/null > "log.$node" 2>&1 &
   child=$!
   while kill -0 "$child" 2> /dev/null; do
     # An operator ends all pods at once where one has failed. A part that has seen the failure goes on all the same: where
@@ -208,8 +208,8 @@ run() {
     if [[ $reason != itself ]]; then break; fi
     sleep 0.5
   done
-  # Leftovers of the script in its group end too.
-  put_down "$child"
+  # Leftovers of the script end too, also those that left its group.
+  put_down "$child" "$node:$folder/$job"
   wait "$child"
   code=$?
   # A signal ends the wait, not the part.
@@ -236,15 +236,19 @@ has_failed() {
   return 1
 }
 
-# Asks all of a group to end, and ends by force what has not after ten seconds.
+# Asks a group to end, and what has the mark, and ends by force what has not after ten seconds.
 put_down() {
-  local tries
-  kill -TERM -- "-$1" 2> /dev/null || return
-  for ((tries = 0; tries < 50; tries++)); do
-    kill -0 -- "-$1" 2> /dev/null || return
+  local how=TERM tries
+  for ((tries = 0; tries < 100; tries++)); do
+    find_strays "$2" "$1"
+    kill -0 -- "-$1" 2> /dev/null || [[ -n $strays ]] || return
+    if ((tries == 50)); then how=KILL; fi
+    if ((tries == 0)) || [[ $how == KILL ]]; then
+      kill -"$how" -- "-$1" 2> /dev/null
+      if [[ -n $strays ]]; then kill -"$how" $strays 2> /dev/null; fi
+    fi
     sleep 0.2
   done
-  kill -KILL -- "-$1" 2> /dev/null
 }
 
 await_job() {

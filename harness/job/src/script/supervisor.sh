@@ -113,15 +113,6 @@ begun_at() {
   [[ ${words[0]} == Z ]] || at=${words[19]}
 }
 
-# Sets the caller's $words to what stands behind the process name. The name may hold anything, a parenthesis and a line
-# break too: the whole file is read, to its end, which `read` takes for a failure.
-stat() {
-  local text=
-  { IFS= read -r -d '' text < "$1"; } 2> /dev/null
-  [[ -n $text ]] || return
-  read -ra words <<< "${text##*) }"
-}
-
 # Writes a file that is complete or absent.
 write() {
   echo "$2" > "$state/$1.part" && mv -f "$state/$1.part" "$state/$1"
@@ -144,30 +135,8 @@ signal() {
 # Whether any process of the job is there. What left the group is looked for only when the group is empty.
 alive() {
   group_alive "$1" && return 0
-  find_strays "$1"
+  find_strays "$node:$folder" "$1"
   [[ -n $strays ]]
-}
-
-# Sets $strays to the job's processes that left its group. `grep` chooses, as the shell reads slowly and a node has
-# thousands of processes; a line break in a folder's name would make two patterns of one, so the mark is read again.
-find_strays() {
-  local file words
-  strays=
-  for file in $(grep -lzsxF -e "HARNESS_JOB=$node:$folder" /proc/[0-9]*/environ); do
-    file=${file%/environ}
-    [[ -O $file ]] && has_mark "$file/environ" && stat "$file/stat" || continue
-    if [[ ${words[2]} != "$1" && ${words[0]} != Z ]]; then strays+=" ${file#/proc/}"; fi
-  done
-}
-
-has_mark() {
-  local variable
-  {
-    while IFS= read -r -d '' variable; do
-      [[ $variable == "HARNESS_JOB=$node:$folder" ]] && return 0
-    done < "$1"
-  } 2> /dev/null
-  return 1
 }
 
 # Whether any process of the group is there other than a zombie: a zombie is over.
@@ -187,7 +156,7 @@ put_down() {
   while alive "$1"; do
     # A group without a process may be another's soon.
     if group_alive "$1"; then signal "$how" "$1"; fi
-    find_strays "$1"
+    find_strays "$node:$folder" "$1"
     if [[ -n $strays ]]; then kill -"$how" $strays 2> /dev/null; fi
     uptime
     limit=$((now + 10))

@@ -73,9 +73,11 @@ pub(super) fn complaint(
 fn parse_nccl_tests(text: &str, line: u64) -> Option<Complaint> {
     let host = |before: &str| before.strip_suffix(": ").and_then(word);
     // nccl-tests 1: `NCCL failure FILE:LINE 'WHY'`.
-    let old = ["NCCL failure ", "Cuda failure "].iter().find_map(|start| text.strip_prefix(start));
+    // NCCL's own examples: `Failed: Cuda error FILE:LINE 'WHY'`.
+    let starts = ["NCCL failure ", "Cuda failure ", "Failed: Cuda error ", "Failed, NCCL error "];
+    let old = starts.iter().find_map(|start| text.strip_prefix(start));
     if let Some(why) = old.filter(|rest| rest.contains(".cu:") && rest.contains('\'')) {
-        let class = reason(why).unwrap_or(match text.starts_with("NCCL") {
+        let class = reason(why).unwrap_or(match text.contains("NCCL ") {
             true => FailureClass::NcclError,
             false => FailureClass::CudaError,
         });
@@ -149,7 +151,30 @@ fn parse_slurm(text: &str, line: u64) -> Option<Complaint> {
             return make(class, depth, node);
         }
     }
-    let refused = ["Unable to create step", "execve():", "Unable to allocate", "task launch failed"];
+    if said.contains("Timed out waiting for job step to complete") {
+        return make(FailureClass::TimedOut, Depth::Aftermath, None);
+    }
+    if ["Job step aborted", "Force Terminated", "Terminating StepId"].iter().any(|start| said.contains(start))
+    {
+        return make(FailureClass::Aborted, Depth::Aftermath, None);
+    }
+    let refused = [
+        "Unable to create step",
+        "execve():",
+        "Unable to allocate",
+        " launch failed",
+        "Task launch for",
+        "Application launch failed",
+        "Batch job submission failed",
+        "Unable to confirm allocation",
+        "Requested node configuration is not available",
+        "Couldn't find the specified plugin",
+        "Invalid MPI type",
+        "pyxis: container start failed",
+        "pyxis: child",
+        "pyxis: [ERROR]",
+        "Unable to init step",
+    ];
     if refused.iter().any(|start| said.contains(start)) {
         return make(FailureClass::NotStarted, Depth::Reason, None);
     }
@@ -169,7 +194,16 @@ fn parse_other(text: &str, line: u64) -> Option<Complaint> {
         let class = if watchdog { FailureClass::TimedOut } else { FailureClass::Aborted };
         return make(class, Depth::Reason, None);
     }
-    if text.contains("error while loading shared libraries") || text.ends_with("_perf: command not found") {
+    let is_absent =
+        [": command not found", ": No such file or directory", ": Permission denied", ": not found"];
+    let programs = ["_perf", "mpirun", "mpiexec", "srun", "torchrun"];
+    let names_program = |before: &str| {
+        let word = before.rsplit([' ', '/']).next().unwrap_or(before);
+        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        programs.iter().any(|program| word.ends_with(program))
+    };
+    let cannot_start = is_absent.iter().filter_map(|end| text.strip_suffix(end)).any(names_program);
+    if text.contains("error while loading shared libraries") || cannot_start {
         return make(FailureClass::NotStarted, Depth::Reason, None);
     }
     if text.starts_with("There are not enough slots available") {
@@ -194,6 +228,12 @@ fn parse_other(text: &str, line: u64) -> Option<Complaint> {
     // `[NODE:123] *** Process received signal ***` and `[NODE:123] Signal: Segmentation fault (11)` of Open MPI.
     if let Some((before, _)) = text.split_once("*** Process received signal ***") {
         let node = before.trim().strip_prefix('[').and_then(|inner| inner.split(':').next()).and_then(word);
+        return make(FailureClass::Signal, Depth::Reason, node);
+    }
+    if let Some((before, signal)) = text.split_once("] Signal: ")
+        && signal.contains(" (")
+    {
+        let node = before.strip_prefix('[').and_then(|inner| inner.split(':').next()).and_then(word);
         return make(FailureClass::Signal, Depth::Reason, node);
     }
     if text.starts_with("Caught signal ") || text.contains("]: Caught signal ") {
@@ -235,18 +275,51 @@ fn parse_start(text: &str, line: u64) -> Option<Complaint> {
         ": symbol lookup error: ",
         "*** An error occurred in MPI_Init",
         "could not select device driver",
+        "was unable to find the specified executable file",
+        "could not access or execute an executable",
+        "The application appears to have been direct launched using",
+        "PMI2_Init failed to intialize",
+        "It looks like MPI_INIT failed for some reason",
+        "nvidia-container-cli: ",
+        "Error response from daemon: ",
+        "error while creating the container",
+        ": version `GLIBC_",
+        "Error from server (",
     ];
-    let no_driver = begins(&["Failed to initialize NVML", "NVIDIA-SMI has failed because"]);
+    let no_driver = begins(&["Failed to initialize NVML", "NVIDIA-SMI has failed because"])
+        || has(&[
+            "no CUDA-capable device is detected",
+            "CUDA driver version is insufficient",
+            "Driver/library version mismatch",
+        ]);
     let of_mpi = begins(&["Fatal error in ", "Abort("]) && has(&["MPI_Init", "PMPI_Init"]);
     if refused_by_ssh || no_driver || of_mpi || has(&refused) {
         return at_start(FailureClass::NotStarted);
     }
-    let heap = ["double free or corruption", "free(): invalid ", "malloc(): ", "*** stack smashing detected"];
+    if text == "OOMKilled" {
+        return Some(complaint(FailureClass::OutOfMemory, Depth::Reason, true, text, None, line));
+    }
+    let heap = [
+        "*** glibc detected ***",
+        "double free or corruption",
+        "free(): invalid ",
+        "malloc(): ",
+        "*** stack smashing detected",
+    ];
     if begins(&heap) || begins(&["Fatal error in "]) && text.contains("MPI_") {
         return Some(complaint(FailureClass::Aborted, Depth::Reason, true, text, None, line));
     }
-    let ended = has(&["BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"])
-        || begins(&["Abort("]) && text.contains(" on node ");
+    let exhausted = [
+        "fork: retry: Resource temporarily unavailable",
+        "fork: Cannot allocate memory",
+        "Too many open files",
+    ];
+    if has(&exhausted) {
+        return Some(complaint(FailureClass::OutOfMemory, Depth::Reason, true, text, None, line));
+    }
+    let ended =
+        has(&["BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES", "HYDT_bscu_wait_for_completion"])
+            || begins(&["Abort("]) && text.contains(" on node ");
     if ended {
         return Some(complaint(FailureClass::Aborted, Depth::Aftermath, true, text, None, line));
     }
@@ -330,7 +403,8 @@ mod tests {
     #[test]
     fn failures_are_known_by_their_lines() {
         use FailureClass::*;
-        let table: [(&str, FailureClass, Depth, Option<&str>); 17] = [
+        let table: [(&str, FailureClass, Depth, Option<&str>); 18] = [
+            ("[n3:77] Signal: Bus error (7)", Signal, Depth::Reason, Some("n3")),
             ("n1: Test NCCL failure common.cu:958 'invalid usage (x)", NcclError, Depth::Symptom, Some("n1")),
             (
                 "n1: Test NCCL failure common.cu:39 'unhandled cuda error / '",
@@ -372,7 +446,28 @@ mod tests {
     #[test]
     fn what_keeps_a_program_from_starting_is_a_failure() {
         use FailureClass::*;
-        let table: [(&str, FailureClass); 19] = [
+        let table: [(&str, FailureClass); 40] = [
+            ("srun: error: task 0 launch failed: Invalid MPI plugin name", NotStarted),
+            ("slurmstepd: error: pyxis: [ERROR] Command not found: nvidia-container-cli", NotStarted),
+            ("Failed: Cuda error common.cu:892 'out of memory'", OutOfMemory),
+            ("Failed, NCCL error common.cu:958 'unhandled system error'", NcclError),
+            ("./all_reduce_perf: libc.so.6: version `GLIBC_2.34' not found (required by x)", NotStarted),
+            ("OOMKilled", OutOfMemory),
+            ("sbatch: error: Batch job submission failed: Invalid account", NotStarted),
+            ("srun: error: Unable to confirm allocation for job 7: Invalid job id specified", NotStarted),
+            ("srun: error: Task launch for StepId=7.0 failed on node n-1: Communication error", NotStarted),
+            ("srun: error: Timed out waiting for job step to complete", TimedOut),
+            ("srun: Job step aborted: Waiting up to 32 seconds for job step to finish.", Aborted),
+            ("slurmstepd: error: pyxis: container start failed with error code: 1", NotStarted),
+            ("bash: mpirun: command not found", NotStarted),
+            ("bash: ./build/all_reduce_perf: No such file or directory", NotStarted),
+            ("/usr/bin/env: \u{2018}mpirun\u{2019}: No such file or directory", NotStarted),
+            ("run.sh: line 7: ./all_reduce_perf: Permission denied", NotStarted),
+            ("mpirun was unable to find the specified executable file, and therefore", NotStarted),
+            ("The application appears to have been direct launched using \"srun\",", NotStarted),
+            ("docker: Error response from daemon: pull access denied", NotStarted),
+            ("nvidia-container-cli: initialization error: driver error", NotStarted),
+            ("bash: fork: retry: Resource temporarily unavailable", OutOfMemory),
             ("NCCL failure all_gather.cu:77 'unhandled cuda error'", CudaError),
             ("NCCL failure common.cu:77 'internal error'", NcclError),
             ("Cuda failure common.cu:77 'out of memory'", OutOfMemory),
@@ -409,6 +504,8 @@ mod tests {
             "NCCL failure modes are listed elsewhere",
             "ssh: warnings",
             "Abort(",
+            "cat: perf.txt: No such file or directory",
+            "cp: mpirun notes: No such file or directory",
             "command terminated with exit code x",
         ] {
             assert_eq!(parse_line(text, 1), None, "{text}");

@@ -139,7 +139,14 @@ pub(super) fn op_of(program: &str) -> Option<Op> {
     let base = program.rsplit('/').next().unwrap_or(program);
     let base = base.strip_suffix(".exe").unwrap_or(base);
     let base = base.strip_suffix("_mpi").unwrap_or(base);
-    Op::from_name(base.strip_suffix("_perf")?)
+    let name = base.strip_suffix("_perf")?;
+    // Those of MSCCL++ are called `allreduce_test_perf`.
+    let of_mscclpp = name.strip_suffix("_test").and_then(|name| match name {
+        "allreduce" => Some(Op::AllReduce),
+        "allgather" => Some(Op::AllGather),
+        name => Op::from_name(name),
+    });
+    of_mscclpp.or_else(|| Op::from_name(name))
 }
 
 /// The program that a command line starts: the name of one, followed by one of its options, or its path at the end.
@@ -236,6 +243,9 @@ mod tests {
         assert_eq!(op_of("all_reduce_perf"), Some(Op::AllReduce));
         assert_eq!(op_of("/x/all_gather_perf_mpi"), Some(Op::AllGather));
         assert_eq!(op_of("alltoallv_perf"), None);
+        assert_eq!(op_of("build/test/perf/allreduce_test_perf"), Some(Op::AllReduce));
+        assert_eq!(op_of("sendrecv_test_perf"), Some(Op::SendRecv));
+        assert_eq!(launched("mpirun -np 8 ./allgather_test_perf -b 1k -e 1G"), Some("allgather_test_perf"));
         assert_eq!(launched("> /b/all_reduce_perf -b 8 -e 8G"), Some("all_reduce_perf"));
         assert_eq!(launched("user@n:~$ sudo ./build/./alltoall_perf"), Some("alltoall_perf"));
         assert_eq!(launched("NCCL_DEBUG=INFO ./alltoall_perf"), Some("alltoall_perf"));

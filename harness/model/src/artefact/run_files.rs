@@ -4,6 +4,7 @@
 use super::{CaseEnd, CommonFailure, Coverage, Culprit, Format, Isolated, LeftOut};
 use metric::finding::Finding;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// `run.json`: how the run went; written when it begins, and again when it is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,18 @@ pub struct RunRecord {
     pub stopped: Option<String>,
     /// The exit code that goes with the signal that stopped it.
     pub signal_exit_code: Option<i32>,
+    /// What it wrote for its verdicts, by which files of another run are found; `None` as for `ended`, and in older runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artefacts: Option<RunArtefacts>,
+}
+
+/// The artefacts of a run, as they were when it was over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunArtefacts {
+    /// Also the name of the run's folder.
+    pub run_id: String,
+    /// Each by its path in the run's folder, in hex.
+    pub sha256: BTreeMap<String, String>,
 }
 
 /// The version of `summary.json`.

@@ -167,6 +167,9 @@ pub struct JobInput {
     pub window: Option<window::StepWindow>,
     /// The ranks that must have left a report, and their nodes. The collector reports missing ones.
     pub expected_exports: Vec<(u32, String)>,
+    /// Where the probe found NVIDIA's devices on PCI, by node: `0000:53:00`. A node that did not show them is not among them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gpu_places: BTreeMap<String, BTreeSet<String>>,
     /// The extracts of its reports by other processes.
     #[serde(skip)]
     pub kept: Arc<ExtractStore>,

@@ -33,6 +33,7 @@ pub(crate) fn job(
         files: (0..).zip(exports).map(file).collect(),
         expected_exports: (0..expected).map(|rank| (rank, node_of(rank))).collect(),
         window: None,
+        gpu_places: Default::default(),
         kept: Default::default(),
     }
 }

@@ -66,6 +66,17 @@ fn a_try_that_did_not_start_is_no_failure_of_the_run_that_ended() {
 }
 
 #[test]
+fn rows_behind_two_open_heads_are_of_neither_unless_the_same_hosts_try_again() {
+    let head: String = WHOLE.split_inclusive('\n').take(11).collect();
+    let rows = |host: &str| {
+        let read = text(&format!("{}{WHOLE}", head.replace("alpha-1", host)));
+        assert!(codes(&read).contains(&"interleaved-tables"), "{:?}", read.findings);
+        read.runs.iter().map(|run| run.rows.len()).sum::<usize>()
+    };
+    assert_eq!((rows("beta-01"), rows("alpha-1")), (0, 3));
+}
+
+#[test]
 fn closing_lines_without_a_row_are_not_called_missing() {
     let row = "8388608       2097152     float     sum      -1    83,33  100,67  100,67       0    80,98  103,59  103,59       0";
     let read = text(&format!(

@@ -4,7 +4,7 @@
 use super::super::cell::WrongColumn;
 use super::super::failure::{self, Depth};
 use super::super::head::{self, Comment};
-use super::super::{FailureClass, Format, NcclRun};
+use super::super::{FailureClass, Format, NcclRun, RankLine};
 use super::limits::{self, Complaints, Errors, Findings};
 use super::{Reader, render, sweep};
 use metric::finding::Finding;
@@ -23,6 +23,8 @@ pub(super) struct State {
     pub(super) began: u64,
     /// Its rows may be another's.
     pub(super) is_mixed: bool,
+    /// The hosts of a run that began before this one, and had neither printed a row nor ended: its rows may be that one's.
+    pub(super) rivals: BTreeSet<String>,
 }
 
 /// The parts of a run in their order. A part that comes again, or after a later one, is another run's.
@@ -57,11 +59,11 @@ impl Reader {
             later || again || closed || broken
         });
         if at_hand.is_none() || past {
-            let is_mixed = self.mixes(at_hand.filter(|_| past), stage, line);
+            let (is_mixed, rivals) = self.mixes(at_hand.filter(|_| past), stage, line);
             let program = self.launched.take();
             let run = NcclRun { program, nccl_version: self.nccl_version.take(), ..NcclRun::default() };
             self.held += 2 * limits::ENTRY;
-            self.runs.push(State { run, began: line, is_mixed, ..State::default() });
+            self.runs.push(State { run, began: line, is_mixed, rivals, ..State::default() });
             let stream = self.streams.get_mut(at)?;
             stream.run = Some(self.runs.len() - 1);
             if stage < Stage::Headings {
@@ -82,20 +84,23 @@ impl Reader {
     }
 
     /// Whether a run that begins behind an open one is mixed with it: what ran one after the other has closing lines,
-    /// or a failure, in between.
-    fn mixes(&mut self, open: Option<usize>, stage: Stage, line: u64) -> bool {
-        let Some(earlier) = open.and_then(|run| self.runs.get_mut(run)) else { return false };
+    /// or a failure, in between. And the hosts of the open one, where it may be.
+    fn mixes(&mut self, open: Option<usize>, stage: Stage, line: u64) -> (bool, BTreeSet<String>) {
+        let none = BTreeSet::new();
+        let Some(earlier) = open.and_then(|run| self.runs.get_mut(run)) else { return (false, none) };
         let is_open = !earlier.seen.contains(&Stage::Closing)
             && !earlier.seen.contains(&Stage::Concluded)
             && !earlier.complaints.is_hard();
         if stage > Stage::Headings {
             // It has no head of its own.
-            return earlier.is_mixed;
+            return (earlier.is_mixed, earlier.rivals.clone());
         }
         let has_rows = earlier.seen.contains(&Stage::Rows);
         if !is_open || !has_rows && stage > Stage::Parameters {
-            return false;
+            return (false, none);
         }
+        let mut hosts = std::mem::take(&mut earlier.rivals);
+        hosts.extend(earlier.run.ranks.iter().map(|rank| rank.host.clone()));
         let message = match has_rows {
             true => format!(
                 "a header stands within the table of line {}: two runs wrote at once, no row is attributable; give \
@@ -109,7 +114,7 @@ impl Reader {
         };
         self.findings.push(Finding::new("interleaved-tables", message).line(line));
         earlier.is_mixed |= has_rows;
-        has_rows
+        (has_rows, hosts)
     }
 
     pub(super) fn comment(&mut self, at: usize, comment: Comment, line: u64) {
@@ -234,6 +239,9 @@ impl State {
             findings.push(Finding::new("interleaved-tables", why).line(line));
             self.is_mixed = true;
         }
+        let is_others = |rank: &RankLine| !self.rivals.contains(&rank.host);
+        // The rows are of one of both: of which is a guess, unless it is the same nodes that try again.
+        self.is_mixed |= !self.rivals.is_empty() && run.ranks.iter().any(is_others);
         if self.is_mixed {
             run.refused_rows += run.rows.len() as u64;
             run.rows.clear();

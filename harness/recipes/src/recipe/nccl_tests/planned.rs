@@ -29,6 +29,7 @@ pub(super) fn contradictions(
         run.rows.iter().find_map(|row| count(row, ranks)).map(|why| ("garbled", why)),
         is_text.then(|| rank_list(run, ranks)).flatten().map(|why| (WRONG_RANKS, why)),
         hosts(run, &nodes, is_text).map(|why| (WRONG_RANKS, why)),
+        elsewhere(run, &nodes, job).map(|why| (WRONG_RANKS, why)),
         (is_text && !by_torch).then(|| gpus(run, nodes.len())).flatten().map(|why| (WRONG_RANKS, why)),
     ];
     found.into_iter().flatten().collect()
@@ -152,7 +153,10 @@ fn hosts(run: &NcclRun, nodes: &[&str], is_text: bool) -> Option<String> {
     if ranks_of.len() > nodes.len() {
         return Some(format!("ranks ran on {}, nodes of the job: {}", listed(), nodes.join(", ")));
     }
-    let is_called = |host: &str, node: &str| host == node || short(host) == short(node);
+    let distinct: BTreeSet<&str> = nodes.iter().map(|node| short(node)).collect();
+    if is_text && !ranks_of.is_empty() && ranks_of.len() < distinct.len() {
+        return Some(format!("all ranks ran on {}, nodes of the job: {}", listed(), nodes.join(", ")));
+    }
     let (known, unknown): (Vec<&str>, Vec<&str>) =
         ranks_of.keys().copied().partition(|host| nodes.iter().any(|node| is_called(host, node)));
     let mut rest = nodes.iter().filter(|node| !known.iter().any(|host| is_called(host, node)));
@@ -163,6 +167,25 @@ fn hosts(run: &NcclRun, nodes: &[&str], is_text: bool) -> Option<String> {
     let (least, most) = (ranks_of.values().min()?, ranks_of.values().max()?);
     (is_text && ranks_of.len() == nodes.len() && least != most)
         .then(|| format!("{least} ranks ran on one host and {most} on another: {}", listed()))
+}
+
+fn is_called(host: &str, node: &str) -> bool {
+    host == node || short(host) == short(node)
+}
+
+/// A GPU where the probe found none of NVIDIA's devices on that node.
+fn elsewhere(run: &NcclRun, nodes: &[&str], job: &JobInput) -> Option<String> {
+    run.ranks.iter().find_map(|rank| {
+        let gpu = gpu_id(rank)?;
+        let node = match nodes {
+            [node] => node,
+            _ => nodes.iter().find(|node| is_called(&rank.host, node))?,
+        };
+        let places = job.gpu_places.get(*node)?;
+        let is_there = places.iter().any(|place| place.eq_ignore_ascii_case(gpu));
+        (!is_there)
+            .then(|| format!("rank {} ran on GPU {gpu}, and the probe found none there on {node}", rank.rank))
+    })
 }
 
 fn short(name: &str) -> &str {

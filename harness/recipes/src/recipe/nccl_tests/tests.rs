@@ -33,6 +33,7 @@ fn job(op: Op, sizes: &[u64], ranks: u32) -> JobInput {
         files: Vec::new(),
         expected_exports: Vec::new(),
         window: None,
+        gpu_places: Default::default(),
         kept: Default::default(),
     }
 }
@@ -308,6 +309,34 @@ fn hosts_of_a_job_are_its_nodes() {
     assert_eq!(cause_of(&["a", "b"], ["a", "c"]), ranks);
     assert_eq!(cause_of(&["a"], ["a", "b"]), ranks);
     assert_eq!(cause_of(&["a"], ["x", "y"]), ranks);
+    // One name for all: which ranks ran where is unknown, and that a node ran any.
+    assert_eq!(cause_of(&["a", "b"], ["x", "x"]), ranks);
+    assert_eq!(cause_of(&["a", "b"], ["a", "a"]), ranks);
+    assert_eq!(cause_of(&["a.one", "a.two"], ["a", "a"]), None);
+}
+
+#[test]
+fn a_gpu_where_the_probe_found_none_is_not_that_of_the_node() {
+    let cause_of = |places: &[&str]| {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), WHOLE).expect("written");
+        let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], 2);
+        let places = places.iter().map(|place| (*place).to_owned()).collect();
+        job.gpu_places.insert("n1".to_owned(), places);
+        job.files.push(InputFile {
+            role: FileRole::NcclTests,
+            path: file.path().to_owned(),
+            shown: "raw/j/stdout".into(),
+            node: None,
+            part: None,
+            rank: None,
+        });
+        run(&job).not_comparable.map(|not| (not.cause, not.why))
+    };
+    assert_eq!(cause_of(&["0000:17:00", "0000:65:00", "0000:07:00"]), None);
+    let (cause, why) = cause_of(&["0000:17:00", "0000:66:00"]).expect("not comparable");
+    assert_eq!(cause, "wrong-ranks");
+    assert!(why.contains("rank 1 ran on GPU 0000:65:00, and the probe found none there on n1"), "{why}");
 }
 
 #[test]
