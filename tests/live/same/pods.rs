@@ -63,7 +63,8 @@ fn nodes() {
         ("n2:corrupt@3", GPUS, "a GPU of n2 that computes wrong data, in pods as over ssh"),
         ("n1:nvlink-slow=0.5", NODE, "slow NVLinks of n1, in pods as over ssh"),
         ("n4:node-slow=0.7", NODE, "a slow node n4, in pods as over ssh"),
-        ("n1:nic-missing@rdmap80s0", NODE, "a NIC of n1 that is not listed, in pods as over ssh"),
+        // On one node alone nothing asks for its NICs.
+        ("n1:nic-missing@rdmap80s0", PAIRS, "a NIC of n1 that is not listed, in pods as over ssh"),
         ("n2:rank-dies", NODE, "a rank of n2 that dies, in pods as over ssh"),
     ]);
 }
