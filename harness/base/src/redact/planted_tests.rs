@@ -64,7 +64,7 @@ fn nuls_between_letters_hide_no_secret() {
         forms.push((cut, X.to_owned()));
         // Two and four bytes a letter, from the lower and from the higher one on.
         for nuls in [1, 3] {
-            forms.push((format!("a\0{}", spread(&text, nuls)), spread(X, nuls)));
+            forms.push((spread(&format!("a {text}"), nuls), spread(X, nuls)));
             forms.push((format!("{}{}", "\0".repeat(nuls), spread(&text, nuls)), spread(X, nuls)));
         }
     }

@@ -50,14 +50,24 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
     head.reverse();
     let (mut letters, mut places) = (Vec::new(), Vec::new());
     let mut place = 0;
-    while letters.len() < MOST && place < rest.len() {
-        let length = nul(&rest[place + 1..]);
-        if length == 0 {
+    while letters.len() < MOST {
+        let here = &rest[place..];
+        // What JSON escapes is one letter, and so is a NUL, in four bytes a letter.
+        let is_nul = nul(here) > 0;
+        let slashes = here.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
+        let length = if is_nul { nul(here) } else { slashes + 1 };
+        let behind = here.get(length..).map_or(0, nul);
+        if behind == 0 {
             break;
         }
-        letters.push(rest[place]);
-        places.push(place);
-        place += 1 + length;
+        if is_nul {
+            letters.push(0);
+            places.push(place);
+        } else {
+            letters.extend_from_slice(&here[..length]);
+            places.extend(place..place + length);
+        }
+        place += length + behind;
     }
     places.push(place);
     let found = shapes::at(&head, &letters)?;
@@ -72,15 +82,17 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
 
 /// How many of the next bytes belong to a value of such a text: to the end of its line, or to as many NULs as end a text.
 pub(super) fn eats(rest: &[u8], nuls: usize) -> usize {
-    let mut end = 0;
-    for _ in 0..nuls {
-        match nul(&rest[end..]) {
-            0 => {
-                return nul(rest)
-                    .max(usize::from(escapes::line_break(rest) == 0 && !b"\r\n\"".contains(&rest[0])));
-            }
-            length => end += length,
-        }
+    let (mut end, mut count) = (0, 0);
+    while count < nuls && nul(&rest[end..]) > 0 {
+        end += nul(&rest[end..]);
+        count += 1;
     }
-    0
+    let ends = escapes::line_break(rest) > 0
+        || rest.first() == Some(&b'\r')
+        || matches!(shapes::quote(rest), Some((_, b'"')));
+    match count {
+        0 => usize::from(!ends),
+        count if count == nuls => 0,
+        _ => end,
+    }
 }
