@@ -73,7 +73,7 @@ fn fabric() {
     compare(&[
         ("n1:port-slow=0.5", PAIRS, "all NICs of n1 slow, in pods as over ssh"),
         ("n3:no-gdrdma", PAIRS, "NICs of n3 that do not reach GPU memory, in pods as over ssh"),
-        ("n2:link-slow=0.5@n3", PAIRS, "a slow link of n2 and n3, in pods as over ssh"),
+        ("n3:node-slow=0.7", PAIRS, "a slow node n3 between nodes, in pods as over ssh"),
         ("n1:disk-full", PAIRS, "a full disk of n1, in pods as over ssh"),
         ("n2:nic-dead@rdmap80s0", &["all-all_gather"], "a dead NIC of n2, in pods as over ssh"),
         ("n4:nic-slow=0.4@rdmap113s0", &["nic-pairs"], "a slow NIC of n4, in pods as over ssh"),
