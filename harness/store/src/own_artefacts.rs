@@ -25,7 +25,9 @@ pub fn digests(folder: &Path, plan: &Plan) -> Result<RunArtefacts, StoreError> {
     let mut own = RunArtefacts { run_id: plan.run_id.clone(), sha256: Default::default() };
     for name in OF_RUN.map(str::to_owned).into_iter().chain(of_cases) {
         let path = folder.join(&name);
-        if let Some(bytes) = vetting::read(&path, vetting::MOST).map_err(|why| StoreError::other(&path, &why))? {
+        if let Some(bytes) =
+            vetting::read(&path, vetting::MOST).map_err(|why| StoreError::other(&path, &why))?
+        {
             own.sha256.insert(name, sha256(&bytes));
         }
     }
