@@ -152,7 +152,7 @@ fn who_ends_the_script_ends_its_program_and_its_readings() {
 
 /// nvidia-smi goes on with the others, by some drivers with exit code 15.
 #[test]
-fn of_a_gpu_that_is_lost_under_load_the_others_are_still_listed() {
+fn a_gpu_that_is_lost_under_load_leaves_the_others_listed() {
     for code in [0, 15] {
         let lost = "if [[ -e lost ]]; then echo 'Unable to determine the device handle for GPU1: 0000:CA:00.0: GPU is lost'; fi\n    \
              for gpu in 0 1; do\n      [[ -e lost && $gpu == 1 ]] && continue";

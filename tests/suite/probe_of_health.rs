@@ -369,7 +369,7 @@ fn a_driver_that_does_not_answer_in_time_is_unknown_and_no_error_of_a_gpu() {
 }
 
 /// What functions of the probe's part about the host print, in a folder with these files and programs.
-fn of_host(files: &[(&str, &str)], call: &str) -> Vec<String> {
+fn host_function(files: &[(&str, &str)], call: &str) -> Vec<String> {
     let project = Project::new();
     let folder = project.path().to_owned();
     for (name, text) in files {
@@ -394,7 +394,7 @@ fn what_is_mounted_when_somebody_looks_or_by_a_user_is_no_file_system_of_the_nod
                   squashfuse /tmp/enroot/pyxis_1234 fuse.squashfuse ro 0 0\n\
                   alice@bastion:/ /home/alice/mnt fuse.sshfs rw 0 0\nbucket /models fuse.mountpoint-s3 ro 0 0\n";
     let fstab = "# a comment\n10.0.0.5:/fsx/data /data nfs4 defaults 0 0\nbucket /models mount-s3 ro 0 0\n";
-    let read = of_host(&[("mounts", mounts), ("fstab", fstab)], "file_systems mounts fstab");
+    let read = host_function(&[("mounts", mounts), ("fstab", fstab)], "file_systems mounts fstab");
     let is_mount = |row: &&String| row.starts_with("mounts: ");
     let seen: Vec<&String> = read.iter().filter(is_mount).collect();
     let wanted = ["/ ext4", "/home nfs4", "/data nfs4", "/scratch nfs4", "/opt/site nfs", "/lustre lustre"];
@@ -408,7 +408,7 @@ fn a_service_that_a_timer_starts_may_fail_by_chance_and_no_other() {
         list-units*) printf '%s.service loaded failed failed x\\n' fwupd-refresh nvidia-fabricmanager odd ;;\n\
         show*) printf 'Id=fwupd-refresh.service\\nTriggeredBy=fwupd-refresh.timer\\n\\nId=nvidia-fabricmanager.service\\nTriggeredBy=\\n' ;;\n\
         esac\n";
-    let failed = of_host(&[("bin/systemctl", systemctl)], "failed_services");
+    let failed = host_function(&[("bin/systemctl", systemctl)], "failed_services");
     let wanted =
         ["nvidia-fabricmanager.service", "odd.service"].map(|unit| format!("services_failed: {unit}"));
     assert_eq!(failed, wanted);

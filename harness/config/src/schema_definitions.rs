@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn what_is_said_twice_is_written_once_and_inner_keys_again_only_where_others_use_them() {
-        let long = |about: &str| json!({ "description": about.repeat(100), "type": "string" });
+        let long = |about: &str| json!({ "description": about.repeat(200), "type": "string" });
         let table = json!({ "type": "object", "properties": { "inner": long("i"), "own": long("o") } });
         let schema = json!({
             "properties": { "a": table, "b": { "type": "string" } },
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_same_key_with_another_meaning_has_another_name() {
-        let long = |about: &str| json!({ "description": about.repeat(100) });
+        let long = |about: &str| json!({ "description": about.repeat(200) });
         let of = |about: &str| json!({ "properties": { "limit": long(about) } });
         let shared = share(json!({ "allOf": [of("a"), of("a"), of("b"), of("b")] }));
         assert_eq!(shared["allOf"][2]["properties"]["limit"], json!({ "$ref": "#/definitions/limit-2" }));

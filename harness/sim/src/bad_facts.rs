@@ -1,7 +1,7 @@
 //! What the probe of a simulated node finds of its host and of the health of its GPUs, and what it finds where one of
 //! these facts is bad: one row each.
 
-use crate::nccl;
+use crate::pci;
 use model::fault::Fault;
 
 /// A fact as the lines of `probe.sh` give it.
@@ -163,7 +163,7 @@ fn answer(gpus: Gpus, name: &str, given: FactValue) -> Answer {
             let model = if gpus.are_a100 { "10de:20b2" } else { "10de:2330" };
             let on_bus = (0..gpus.count).map(|gpu| {
                 let lanes = if gpu == 0 { lanes_of_first } else { 16 };
-                format!("0000:{:02x}:00.0 {model} x{lanes}", nccl::bus(gpus.count, gpu as usize))
+                format!("0000:{:02x}:00.0 {model} x{lanes}", pci::bus(gpus.count, gpu as usize))
             });
             let drives = (0..8).map(|drive| format!("0000:{:02x}:1f.0 1d0f:cd01 x4", 0x20 + drive));
             Answer::List(on_bus.chain(drives).collect())

@@ -87,6 +87,7 @@ pub mod options;
 pub mod outputs;
 pub mod over;
 mod over_ssh;
+pub mod pci;
 mod probed;
 mod programs;
 mod progress;

@@ -4,6 +4,7 @@
 use super::cluster::Cluster;
 use super::noise::Noise;
 use super::options::{Options, Step};
+use super::pci;
 use super::work::{Row, Table};
 use metric::op::Op;
 use std::fmt::Write;
@@ -76,7 +77,7 @@ fn head(cluster: &Cluster, table: &Table, nodes: &[String], noise: &mut Noise) -
             text,
             "#  Rank {rank:2} Group {:2} Pid {pid:6} on {host:>10} device {local:2} [0000:{:02x}:00] {}",
             group_of(table, rank),
-            bus(cluster.gpus, gpu),
+            pci::bus(cluster.gpus, gpu),
             cluster.gpu_name
         );
     }
@@ -100,12 +101,6 @@ pub fn group_of(table: &Table, rank: usize) -> usize {
         0 | 1 => 0,
         groups => rank % groups as usize,
     }
-}
-
-/// The bus on which a GPU is.
-pub fn bus(gpus: u32, gpu: usize) -> usize {
-    // As such nodes number them: far apart, in the order of the GPUs.
-    0x53 + 0x11 * gpu % (0x11 * gpus.max(1) as usize)
 }
 
 fn row_line(table: &Table, row: &Row) -> String {

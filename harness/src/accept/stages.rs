@@ -236,7 +236,7 @@ impl AcceptanceSession {
 fn unfit_lines(node: &str, unfit: &[String]) -> Vec<EvidenceLine> {
     let mut by_code: Vec<(&'static str, Vec<&str>)> = Vec::new();
     for why in unfit {
-        let code = Code::of_unfit(why).name;
+        let code = Code::for_unfit(why).name;
         match by_code.iter_mut().find(|(known, _)| *known == code) {
             Some((_, all)) => all.push(why),
             None => by_code.push((code, vec![why])),

@@ -119,7 +119,7 @@ impl Contents<'_> {
                 "pid": first + (rank / table.options.gpus.max(1) as usize) as u64,
                 "hostname": hosts.get(rank / per_node),
                 "device": local,
-                "device_hex": format!("0000:{:02x}:00", nccl::bus(cluster.gpus, gpu)),
+                "device_hex": format!("0000:{:02x}:00", sim::pci::bus(cluster.gpus, gpu)),
                 "device_info": cluster.gpu_name,
             })
         };

@@ -30,7 +30,7 @@ pub fn remove_run(home: &Home, id: &str) -> Result<(), StoreError> {
     fs::remove_dir_all(&leaving).map_err(|error| half_removed(&leaving, &error))
 }
 
-/// Removes what is left of runs whose removal was interrupted, or failed.
+/// Removes the leftovers of runs whose removal was interrupted, or failed.
 pub fn remove_leftovers(home: &Home) -> Vec<StoreError> {
     let entries = fs::read_dir(home.path().join("runs")).into_iter().flatten().flatten();
     let is_leaving = |entry: &fs::DirEntry| {

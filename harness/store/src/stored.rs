@@ -136,13 +136,13 @@ impl Stored {
 
     /// `job.json`; none where the case did not run to its end.
     pub fn jobs(&self, case: &str) -> Result<Option<CaseJobs>, StoreError> {
-        self.own_json(&of_case(case, "job.json"))
+        self.own_json(&case_file(case, "job.json"))
     }
 
     /// `collected.json`; a path in it that leads out of the case is an error.
     pub fn collected(&self, case: &str) -> Result<Option<Collected>, StoreError> {
         let path = self.case(case).join("collected.json");
-        let collected: Option<Collected> = self.own_json(&of_case(case, "collected.json"))?;
+        let collected: Option<Collected> = self.own_json(&case_file(case, "collected.json"))?;
         let odd = collected.iter().flat_map(|found| &found.files).find(|file| !is_inside(&file.path));
         match odd {
             Some(file) => {
@@ -154,17 +154,17 @@ impl Stored {
 
     /// The reports that were kept whole, where the case is profiled.
     pub fn kept(&self, case: &str) -> Result<Option<KeptReports>, StoreError> {
-        self.own_json(&of_case(case, "reports.json"))
+        self.own_json(&case_file(case, "reports.json"))
     }
 
     /// `analysis.json`; none where the case was not analyzed.
     pub fn analysis(&self, case: &str) -> Result<Option<Analysis>, StoreError> {
-        self.own_json(&of_case(case, "analysis.json"))
+        self.own_json(&case_file(case, "analysis.json"))
     }
 
     /// `metrics.parquet`; none where the case was not analyzed.
     pub fn metrics(&self, case: &str) -> Result<Option<Metrics>, StoreError> {
-        self.own(&of_case(case, "metrics.parquet"), |path, bytes| {
+        self.own(&case_file(case, "metrics.parquet"), |path, bytes| {
             recipes::parquet::from_parquet(bytes).map_err(|error| {
                 StoreError::other(
                     path,
@@ -177,7 +177,7 @@ impl Stored {
     /// `verdict.json`; an error where it has not one verdict for each planned assertion.
     pub fn verdict(&self, case: &str) -> Result<Option<CaseVerdict>, StoreError> {
         let path = self.case(case).join("verdict.json");
-        let verdict: Option<CaseVerdict> = self.own_json(&of_case(case, "verdict.json"))?;
+        let verdict: Option<CaseVerdict> = self.own_json(&case_file(case, "verdict.json"))?;
         let planned = self.plan.cases.iter().find(|planned| planned.name == case);
         let names = planned.into_iter().flat_map(|planned| &planned.assertions).map(|one| &one.name);
         match &verdict {
@@ -191,7 +191,7 @@ impl Stored {
 
     /// `outcomes.json`; none where the case was not judged.
     pub fn outcomes(&self, case: &str) -> Result<Option<CaseOutcomes>, StoreError> {
-        self.own_json(&of_case(case, "outcomes.json"))
+        self.own_json(&case_file(case, "outcomes.json"))
     }
 
     /// The events of the run so far, in their order; none where there is no `events.jsonl`.
@@ -212,7 +212,7 @@ impl Stored {
 }
 
 /// The path of a case's file in the run's folder.
-fn of_case(case: &str, file: &str) -> String {
+fn case_file(case: &str, file: &str) -> String {
     format!("cases/{case}/{file}")
 }
 

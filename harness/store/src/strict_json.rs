@@ -16,14 +16,14 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<u64>, serde_json::Error> {
 }
 
 fn check_within(bytes: &[u8], most_keys: usize) -> Result<Option<u64>, serde_json::Error> {
-    let mut seen = Seen { most_keys, open_keys: 0, format: None };
+    let mut seen = KeyCount { most_keys, open_keys: 0, format: None };
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     Strict { seen: &mut seen, depth: 0, is_format: false }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(seen.format)
 }
 
-struct Seen {
+struct KeyCount {
     most_keys: usize,
     open_keys: usize,
     format: Option<u64>,
@@ -31,7 +31,7 @@ struct Seen {
 
 /// One value, so many lists and objects deep.
 struct Strict<'a> {
-    seen: &'a mut Seen,
+    seen: &'a mut KeyCount,
     depth: usize,
     is_format: bool,
 }

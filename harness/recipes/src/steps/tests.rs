@@ -265,7 +265,7 @@ fn a_missing_number_is_noted_and_a_range_in_one_of_its_own_name_is_no_step() {
 }
 
 #[test]
-fn of_threads_that_mark_the_same_steps_those_count_of_which_a_window_cuts_none() {
+fn threads_that_a_window_cuts_do_not_count_where_another_marks_the_same_steps() {
     let names: Vec<String> = (70..=75).map(|number| format!("step {number}")).collect();
     let of = |thread: i64, uneven: i64, cut: usize| {
         let whole = names.iter().enumerate().skip(cut);

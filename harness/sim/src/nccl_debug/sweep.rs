@@ -8,6 +8,7 @@ use crate::execution::Execution;
 use crate::nccl;
 use crate::nccl_wanted::Wanted;
 use crate::options::Options;
+use crate::pci;
 use crate::rounds::{Round, RoundKind};
 use crate::work::{Table, noise_of};
 use metric::op::Op;
@@ -113,7 +114,7 @@ fn ranks(context: &Context) -> Vec<Rank> {
             node: table.world.nodes.start + node,
             pid: context.first_pid + (rank / gpus) as u64,
             device: local,
-            bus: nccl::bus(cluster.gpus, gpu),
+            bus: pci::bus(cluster.gpus, gpu),
         }
     };
     (0..table.ranks as usize).map(one).collect()

@@ -5,6 +5,7 @@ use super::writers::{Membership, Rank, Writers, handle};
 use crate::cluster::Cluster;
 use crate::execution::Execution;
 use crate::nccl;
+use crate::pci;
 use crate::training::{Collective, DRAWS, Doing, Program, Training, Who};
 use crate::work::noise_of;
 
@@ -19,7 +20,7 @@ pub fn between(cluster: &Cluster, execution: &Execution, node: Option<usize>, pr
     let one = |rank: usize| {
         let (node, device) = (rank / per_node, rank % per_node);
         let host = execution.nodes.get(node).map_or("", |host| host.split('.').next().unwrap_or(host));
-        let bus = nccl::bus(cluster.gpus, device);
+        let bus = pci::bus(cluster.gpus, device);
         Rank { host: host.to_owned(), node, pid: first_pid + rank as u64, device, bus }
     };
     let ranks = (0..training.ranks() as usize).map(one).collect();

@@ -103,7 +103,7 @@ impl Code {
     }
 
     /// That of a reason why a node cannot pass, as the probe words it: what is broken or absent is not a setting.
-    pub fn of_unfit(why: &str) -> &'static Code {
+    pub fn for_unfit(why: &str) -> &'static Code {
         match why {
             _ if why.starts_with("NICs whose link is not active") => &NIC_DOWN,
             _ if why.starts_with("NICs: ") && why.contains("missing: ") => &NIC_MISSING,
@@ -542,7 +542,7 @@ mod tests {
             ("`kernel` is 6.5, on most nodes 6.8", "HRN-NODE-UNFIT"),
             ("nvidia-smi lists many, expected few", "HRN-NODE-UNFIT"),
         ] {
-            assert_eq!(Code::of_unfit(why).name, code, "{why}");
+            assert_eq!(Code::for_unfit(why).name, code, "{why}");
         }
     }
 
