@@ -12,7 +12,7 @@ use base::text::count;
 use model::artefact::{CaseVerdict, Culprit, LeftOut, Plan, Summary};
 use model::exit_code;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -323,6 +323,9 @@ pub fn run(folder: &Path) -> Result<Run, String> {
             culprits_of_cases(&cases)
         }
     };
+    // A record that cannot be read is the reason why no artefact can be told from another run's.
+    let mut given = BTreeSet::new();
+    partial.retain(|why| given.insert(why.clone()));
     blameless::clear(&stored, &cases, &mut culprits);
     let is_simulated = stored.plan.simulated || cases.iter().any(|case| case.simulated);
     let ended = record.as_ref().and_then(|record| record.ended.clone()).filter(|_| !is_simulated);

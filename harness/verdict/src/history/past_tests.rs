@@ -91,6 +91,7 @@ fn a_summary_that_names_other_parts_than_its_cases_blames_no_part() {
     red.write(folder.path());
     let path = folder.path().join(&red.plan.run_id).join("summary.json");
     let mut made = fixture::Made::from_cases(vec![red.case.clone()]);
+    made.summary.run_id.clone_from(&red.plan.run_id);
     for (node, part, blamed) in [("p5-001", NIC, 1), ("p5-004", NIC, 0), ("p5-001", "gpu3", 0)] {
         made.summary.culprits = vec![culprit(node, part)];
         store::write_whole(&path, &serde_json::to_vec(&made.summary).expect("JSON")).expect("written");
