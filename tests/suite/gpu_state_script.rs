@@ -73,7 +73,7 @@ fn run(folder: &TempDir, arguments: &[&str]) -> (Output, Result<GpuStates, Strin
 fn an_older_driver_is_asked_for_the_fields_that_it_knows() {
     let folder = folder(Some(NVIDIA_SMI));
     let (ran, states) =
-        run(&folder, &["0.2", "out.txt", "sh", "-c", "echo out; echo err >&2; sleep 1; exit 7"]);
+        run(&folder, &["0.2", "out.txt", "sh", "-c", "echo out; echo err >&2; sleep 3; exit 7"]);
     assert_eq!(ran.status.code(), Some(7));
     assert_eq!((ran.stdout.as_slice(), ran.stderr.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
     let states = states.expect("read");

@@ -68,7 +68,7 @@ pub fn shorten(text: &str, most: usize) -> String {
     let (head, after) = text.split_at(byte((room * 2).div_ceil(3)));
     // A name is not made another one: it is cut at blanks only, but where there is none.
     let (head, left) = match head.rfind(' ').filter(|_| !after.starts_with(' ')) {
-        Some(at) => (&head[..at], " "),
+        Some(at) => (with_unit(text, &head[..at], room), " "),
         None => (head, if after.starts_with(' ') { " " } else { "" }),
     };
     let head = head.trim_end_matches([',', ';', ':', ' ']);
@@ -77,9 +77,24 @@ pub fn shorten(text: &str, most: usize) -> String {
     match tail.find(' ').filter(|_| !is_whole) {
         Some(at) => format!("{head}{left}... {}", tail[at..].trim_start()),
         None if is_whole => format!("{head}{left}... {}", tail.trim_start()),
+        None if left == " " => format!("{head} ..."),
         None => format!("{head}{left}...{tail}"),
     }
 }
+
+/// The head of a text, and the unit behind it where it ends with a number.
+fn with_unit<'a>(text: &'a str, head: &'a str, most: usize) -> &'a str {
+    let is_number = head.rsplit(' ').next().is_some_and(|word| word.parse::<f64>().is_ok());
+    let unit = text[head.len()..].trim_start().split(' ').next().unwrap_or_default();
+    let whole = head.chars().count() + 1 + unit.chars().count();
+    if is_number && (1..=LONGEST_UNIT).contains(&unit.chars().count()) && whole <= most {
+        return &text[..head.len() + 1 + unit.len()];
+    }
+    head
+}
+
+/// Such as `TFLOPS`.
+const LONGEST_UNIT: usize = 6;
 
 /// `1 node`, `3 nodes`.
 pub fn count<N: Display + PartialEq + From<u8>>(n: N, word: &str) -> String {
@@ -172,7 +187,12 @@ mod tests {
             ("as it is", 8, "as it is"),
             (refused, 44, "ssh: connect to host ... Connection refused"),
             ("one_word_without_any_blank", 15, "one_wor...ank"),
-            ("größe größe größe größe", 14, "größe ...röße"),
+            ("größe größe größe größe", 14, "größe ..."),
+            (
+                "culprit p5-002 rdmap113s0: 4.8 GB/s with p5-001 (2 partners)",
+                54,
+                "culprit p5-002 rdmap113s0: 4.8 GB/s ... (2 partners)",
+            ),
             (
                 "job p5-002 of `gpu-each`: gpu0.p5-002.out: not there",
                 42,

@@ -106,7 +106,7 @@ fn a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_pa
     assert!(drained.stdout.contains("drained n3: [harness] HRN-NIC-DEAD rdmap79s0: "), "{}", drained.all());
     let others = "not drained n2, its reason in Slurm is not the harness's: IDLE+DRAIN: a fan is loud [root@";
     assert!(drained.stdout.contains(others), "{}", drained.all());
-    assert!(drained.stdout.contains("\nculprits 2, runs 0 "), "{}", drained.all());
+    assert!(drained.stdout.contains("\nculprits 2, runs 0, "), "{}", drained.all());
     assert!(said("n2").starts_with("IDLE+DRAIN a fan is loud [root@"), "{}", said("n2"));
     assert_eq!((said("n1"), said("n4")), ("IDLE".to_owned(), "IDLE".to_owned()));
 
