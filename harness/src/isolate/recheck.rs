@@ -15,8 +15,6 @@ use model::exit_code;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use store::Home;
-use verdict::history::past::{self, RunKind};
-use verdict::history::suspects;
 
 /// Which nodes are looked at, and what they must pass.
 #[derive(Debug, Clone)]
@@ -118,11 +116,7 @@ fn recheck_node(
     };
     match (&inventory.reach, all.get(node).and_then(NodeState::ours)) {
         (ReachBy::Kubernetes(pods), Some(reason)) => {
-            let queue = KubernetesQueue::new(pods);
-            println!("re-check of {node} with {partner}; {node} stays cordoned for others");
-            let options = RunOptions { bears: drain::BORNE_BY_RECHECKS, ..options(request, node, partner) };
-            let stays = Stays::after(plan_and_run(home, &options), home, inventory, node);
-            put_back(&queue, node, reason, stays)
+            recheck_in_pods(home, request, &KubernetesQueue::new(pods), node, partner, reason)
         }
         _ => recheck_in_reservation(home, request, inventory, node, partner),
     }
@@ -140,62 +134,36 @@ fn options(request: &RecheckRequest, node: &str, partner: &str) -> RunOptions {
     }
 }
 
-/// Why a node stays where it is, and the exit code.
-struct Stays {
-    why: String,
-    code: i32,
-}
-
-impl Stays {
-    /// Nothing where the run passed and no part of the node is suspected any more: a suite that does not test what the
-    /// node was drained for shows nothing of it.
-    fn after(run: i32, home: &Home, inventory: &Inventory, node: &str) -> Option<Stays> {
-        if run != exit_code::PASSED {
-            let code = if run == exit_code::FAILED { run } else { exit_code::INCONCLUSIVE };
-            return Some(Stays { why: format!("its re-check ended with exit code {run}"), code });
-        }
-        let why = match past::read(&home.path().join("runs")) {
-            Err(why) => format!("cannot read what it was blamed for: {why}"),
-            Ok(past) => {
-                let suspects = suspects::suspects(&past.only(RunKind::Real));
-                let part =
-                    suspects.iter().filter(|suspect| suspect.is_open()).map(|suspect| &suspect.component);
-                let part =
-                    part.filter(|part| part.inventory == inventory.name).find(|part| part.node == node)?;
-                format!(
-                    "its re-check has passed, but did not test {} {}; name the suite that blamed it",
-                    part.node, part.part
-                )
-            }
-        };
-        Some(Stays { why, code: exit_code::INCONCLUSIVE })
-    }
-}
-
 /// What is printed once its run is over, and the exit code.
-fn concluded(node: &str, reason: &str, stays: Option<Stays>) -> i32 {
-    match stays {
-        None => {
-            println!("resumed {node}: its re-check has passed, it was drained for: {reason}");
-            exit_code::PASSED
-        }
-        Some(Stays { why, code }) => {
-            println!("{node} stays drained, {why}: {reason}");
-            code
-        }
+fn concluded(node: &str, reason: &str, run: i32) -> i32 {
+    if run == exit_code::PASSED {
+        println!("resumed {node}: its re-check has passed, it was drained for: {reason}");
+        return run;
     }
+    println!("{node} stays drained, its re-check ended with exit code {run}: {reason}");
+    if run == exit_code::FAILED { run } else { exit_code::INCONCLUSIVE }
 }
 
-/// The node stayed cordoned all the while: only pods of its run bore that.
-fn put_back(queue: &KubernetesQueue, node: &str, reason: &str, stays: Option<Stays>) -> i32 {
-    if stays.is_none() {
+/// The node stays cordoned all the while: only pods of this run bear it.
+fn recheck_in_pods(
+    home: &Home,
+    request: &RecheckRequest,
+    queue: &KubernetesQueue,
+    node: &str,
+    partner: &str,
+    reason: &str,
+) -> i32 {
+    println!("re-check of {node} with {partner}; {node} stays cordoned for others");
+    let options = RunOptions { bears: drain::BORNE_BY_RECHECKS, ..options(request, node, partner) };
+    let code = plan_and_run(home, &options);
+    if code == exit_code::PASSED {
         let put_back = new_runtime(false).and_then(|runtime| runtime.block_on(queue.put_back(node, reason)));
         if let Err(why) = put_back {
             println!("{node} passed its re-check and is not put back: {why}");
             return exit_code::INCONCLUSIVE;
         }
     }
-    concluded(node, reason, stays)
+    concluded(node, reason, code)
 }
 
 fn recheck_in_reservation(
@@ -217,15 +185,16 @@ fn recheck_in_reservation(
     println!("re-check of {node} with {partner}, in reservation `{}`", held.reservation);
     let options =
         RunOptions { reservation: Some(held.reservation.clone()), ..options(request, node, partner) };
-    let stays = Stays::after(plan_and_run(home, &options), home, inventory, node);
+    let code = plan_and_run(home, &options);
+    let has_passed = code == exit_code::PASSED;
     let released = with_slurm(inventory, request.ssh_fanout, async |reach| {
-        drain::release(reach, &held, stays.is_none()).await
+        drain::release(reach, &held, has_passed).await
     });
     match released.and_then(|released| released) {
         Err(why) => {
             println!("{node}: {why}");
             exit_code::INCONCLUSIVE
         }
-        Ok(()) => concluded(node, &held.reason, stays),
+        Ok(()) => concluded(node, &held.reason, code),
     }
 }
