@@ -15,6 +15,8 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub struct Stored {
     folder: PathBuf,
+    /// As the plan of the run says.
+    run_id: String,
     /// Read from `plan.json`; no name in it leads out of the folder.
     pub plan: Arc<Plan>,
     /// Where the run lies only as long as this is held.
@@ -32,7 +34,10 @@ impl Stored {
         let plan: Plan = optional(&path)?.ok_or_else(absent)?;
         match odd_name(&plan) {
             Some(name) => Err(StoreError::other(&path, &format!("{name:?} is not a file name inside a run"))),
-            None => Ok(Stored::with_plan(folder, Arc::new(plan))),
+            None => {
+                let run_id = plan.run_id.clone();
+                Ok(Stored::with_plan(folder, run_id, Arc::new(plan)))
+            }
         }
     }
 
@@ -46,9 +51,9 @@ impl Stored {
         self.temporary.is_some()
     }
 
-    /// The same by a plan that is known already, and whose names are safe.
-    pub fn with_plan(folder: &Path, plan: Arc<Plan>) -> Stored {
-        Stored { folder: folder.to_owned(), plan, temporary: None, own: OnceLock::new() }
+    /// The same by a plan that is known already, and whose names are safe. Runs may share it, so that the id is not its own.
+    pub fn with_plan(folder: &Path, run_id: String, plan: Arc<Plan>) -> Stored {
+        Stored { folder: folder.to_owned(), run_id, plan, temporary: None, own: OnceLock::new() }
     }
 
     /// As `open` was given it.
@@ -72,9 +77,9 @@ impl Stored {
 
     /// A file that says by itself of which run it is.
     fn check_id(&self, path: &Path, id: Option<&String>) -> Result<(), StoreError> {
-        match id.filter(|id| **id != self.plan.run_id) {
+        match id.filter(|id| **id != self.run_id) {
             Some(id) => {
-                let why = format!("of run `{id}`, but `plan.json` is of run `{}`", self.plan.run_id);
+                let why = format!("of run `{id}`, but `plan.json` is of run `{}`", self.run_id);
                 Err(StoreError::foreign(path, &format!("{why}; put the run's own file back")))
             }
             None => Ok(()),
@@ -108,7 +113,7 @@ impl Stored {
         if is_own(own) || is_own(&read()?) {
             return Ok(Some(value));
         }
-        let why = format!("not what run `{}` wrote, by the digest in its `run.json`", self.plan.run_id);
+        let why = format!("not what run `{}` wrote, by the digest in its `run.json`", self.run_id);
         Err(StoreError::foreign(&path, &format!("{why}; {}", own_artefacts::advice(name))))
     }
 

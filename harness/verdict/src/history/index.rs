@@ -160,7 +160,7 @@ impl RunIndex {
         let cases: Vec<Arc<CaseVerdict>> =
             outline.cases.iter().map(|nth| self.cases.get(*nth, &|_| true)).collect::<Option<_>>()?;
         let hardware = self.hardware.get(outline.hardware, &|_| true)?;
-        let stored = Stored::with_plan(folder, plan);
+        let stored = Stored::with_plan(folder, outline.id.clone(), plan);
         // What an isolation concluded is asked of its own record.
         let round = match facts.has(round::RECORD) {
             true => Some(read_json(&folder.join(round::RECORD)).ok()?),
