@@ -83,10 +83,12 @@ fn decide(nodes: &[String], pulls: &[Result<String, String>]) -> Result<(), NotL
         nodes.iter().zip(pulls).filter_map(|(node, pull)| Some((node, pull.as_ref().err()?))).collect();
     if let Some((node, why)) = failed.first() {
         let count = failed.len();
-        let (on, blamed) = match count == nodes.len() && count > 1 {
-            true => (format!("on all {count} nodes"), None),
-            false if count == 1 => (format!("on {node}"), Some(node)),
-            false => (format!("on {count} of {} nodes, first {node}", nodes.len()), Some(node)),
+        // A registry that is away looks the same: a node is blamed only where another one has the image.
+        let blamed = (count < nodes.len()).then_some(node);
+        let on = match count {
+            1 => format!("on {node}"),
+            all if all == nodes.len() => format!("on all {all} nodes"),
+            some => format!("on {some} of {} nodes, first {node}", nodes.len()),
         };
         let why = format!("no container {on}: {why}");
         let blamed = blamed.map(|node| Blamed { node: (*node).clone(), evidence: why.clone() });
@@ -132,8 +134,7 @@ mod tests {
         assert_eq!(decided(&[Ok("a"), Err("x")]), failed("no container on n2: x", Some("n2")));
         let two = "no container on 2 of 3 nodes, first n2: x";
         assert_eq!(decided(&[Ok("a"), Err("x"), Err("x")]), failed(two, Some("n2")));
-        // Jobs that fail alike on nodes of their own are the launcher's, as `judge::common_failure` has it.
-        assert_eq!(decided(&[Err("x")]), failed("no container on n1: x", Some("n1")));
+        assert_eq!(decided(&[Err("x")]), failed("no container on n1: x", None));
     }
 
     #[test]
