@@ -323,7 +323,7 @@ pub fn run(folder: &Path) -> Result<Run, String> {
             culprits_of_cases(&cases)
         }
     };
-    // A record that cannot be read is the reason why no artefact can be told from another run's.
+    // A record that cannot be read is the reason why no artefact is known from another run's.
     let mut given = BTreeSet::new();
     partial.retain(|why| given.insert(why.clone()));
     blameless::clear(&stored, &cases, &mut culprits);
