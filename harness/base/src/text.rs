@@ -58,12 +58,13 @@ pub fn cap(text: &str, most: usize) -> Cow<'_, str> {
 /// At most so many letters of a line: its beginning, where numbers stand, and its end, where a reason stands. It is cut
 /// between words where that costs little.
 pub fn shorten(text: &str, most: usize) -> String {
-    const GAP: &str = " ... ";
+    // Where there is no blank to cut at, none is added.
+    let gap = if text.contains(' ') { " ... " } else { "..." };
     let letters = text.chars().count();
     if letters <= most {
         return text.to_owned();
     }
-    let Some(room) = most.checked_sub(GAP.len()) else { return ".".repeat(most.min(3)) };
+    let Some(room) = most.checked_sub(gap.len()) else { return ".".repeat(most.min(3)) };
     let byte = |letter: usize| text.char_indices().nth(letter).map_or(text.len(), |(at, _)| at);
     let (head, after) = text.split_at(byte((room * 2).div_ceil(3)));
     // A name is not made another one: it is cut at blanks only, but where there is none.
@@ -186,7 +187,7 @@ mod tests {
         for (text, most, expected) in [
             ("as it is", 8, "as it is"),
             (refused, 44, "ssh: connect to host ... Connection refused"),
-            ("one_word_without_any_blank", 15, "one_wor...ank"),
+            ("one_word_without_any_blank", 15, "one_word...lank"),
             ("größe größe größe größe", 14, "größe ..."),
             (
                 "culprit p5-002 rdmap113s0: 4.8 GB/s with p5-001 (2 partners)",

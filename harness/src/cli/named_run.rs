@@ -17,6 +17,10 @@ pub(super) fn as_declared(mut args: Vec<OsString>, command: &Command) -> Vec<OsS
     let flag = args[..end].iter().position(|argument| is_flag(argument));
     match (has_flag, takes_run, flag) {
         (true, None, None) if args.get(at).is_some_and(|word| is_word(word)) => args.insert(at, FLAG.into()),
+        // Where the place is that of a filter, such as of `replay`.
+        (true, Some(false), None) if args.get(at).is_some_and(|word| names_a_run(word)) => {
+            args.insert(at, FLAG.into());
+        }
         (false, Some(true), Some(flag)) => {
             let joined = args[flag].to_str().and_then(|text| text.strip_prefix("--run=")).map(OsString::from);
             match joined {
@@ -45,6 +49,15 @@ fn is_flag(argument: &OsStr) -> bool {
     argument.to_str().is_some_and(|text| text == FLAG || text.starts_with("--run="))
 }
 
+/// `latest`, or what begins as the ids of runs do: with a time.
+fn names_a_run(argument: &OsStr) -> bool {
+    let is_time = |text: &str| {
+        let shape: String = text.chars().take(16).map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        shape == "00000000T000000Z"
+    };
+    argument.to_str().is_some_and(|text| text == "latest" || is_time(text))
+}
+
 fn is_word(argument: &OsStr) -> bool {
     argument.to_str().is_some_and(|text| !text.is_empty() && !text.starts_with('-'))
 }
@@ -58,6 +71,8 @@ mod tests {
     fn a_run_is_taken_by_its_place_and_by_its_flag() {
         for (typed, declared) in [
             ("replay latest --from judge", "replay --run latest --from judge"),
+            ("replay 20260101T000001Z-nccl-p5-0001", "replay --run 20260101T000001Z-nccl-p5-0001"),
+            ("replay nic-pairs", "replay nic-pairs"),
             ("isolate latest", "isolate --run latest"),
             ("bundle latest", "bundle --run latest"),
             ("clean latest", "clean --run latest"),

@@ -185,6 +185,7 @@ mod tests {
         INTERRUPTED: 1 passed and 0 failed of 2 assertions before it stopped, reports are written (exit 130)
         INCOMPLETE: the rerun has no failure, and 1 of 2 assertions are still pending (exit 5)
         INCONCLUSIVE: 1 of 2 assertions not decided; 1 bad node of 4 (exit 3)
+        INCONCLUSIVE: all 2 assertions passed; see the errors above (exit 3)
         "#);
     }
 }

@@ -180,7 +180,7 @@ fn what_is_incomplete_left_out_or_contradicts_itself_is_never_a_pass() {
     let past = read(runs);
     let page = page(&past, Vec::new());
     assert!(page.contains("CONTRADICTORY: `summary.json` says passed, and 1 verdict is red"), "{page}");
-    assert!(page.contains("<h1 class=\"amber\""), "{page}");
+    assert!(page.contains("<h1 class=\"red\""), "another part is suspected: {page}");
     let suspects = section(&page, "suspects");
     assert!(suspects.contains("2 suspects now") && suspects.contains("p5-002 rdmap79s0"), "{suspects}");
     assert!(!suspects.contains("of the last 0 runs"), "{suspects}");
