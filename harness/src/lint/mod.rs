@@ -43,7 +43,7 @@ pub(crate) struct Files {
     files: Vec<PathBuf>,
 }
 
-/// Prints every error, warning and note. The exit code is 2 where a file cannot be read, then 1 where there is an error
+/// Prints every error, warning and note. The exit code is 2 where a file cannot be read or is empty, then 1 where there is an error
 /// or a warning; of manifests it is that of `check`: 2 where there is an error.
 pub(crate) fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let (LintCommand::Script(Files { files })
@@ -53,6 +53,9 @@ pub(crate) fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Writ
     for path in files {
         let name = path.display().to_string();
         match file::bytes(path) {
+            Ok(bytes) if bytes.trim_ascii().is_empty() => {
+                let _ = writeln!(err, "{name}: empty: nothing to check");
+            }
             Ok(bytes) => sources.push(Source { name, text: String::from_utf8_lossy(&bytes).into_owned() }),
             // A reader that has gone away is no error of the linter.
             Err(error) => {
@@ -168,6 +171,15 @@ mod tests {
             err.starts_with("gone.sh: cannot be read: ") && out.starts_with("1 file: 0 errors"),
             "{err}{out}"
         );
+    }
+
+    #[test]
+    fn a_file_with_nothing_to_check_is_no_success() {
+        let (code, _, err) = show(&[("a.sh", "hostname\n"), ("b.sh", " \n")], LintCommand::Script);
+        assert_eq!((code, err.as_str()), (2, "b.sh: empty: nothing to check\n"));
+        let (code, out, _) = show(&[("a.yaml", "# rendered from a chart\n---\n")], LintCommand::Manifest);
+        assert_eq!(code, 2);
+        assert!(out.starts_with("a.yaml: no object of Kubernetes and no Helm values in it\n"), "{out}");
     }
 
     #[test]

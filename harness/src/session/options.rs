@@ -112,7 +112,8 @@ impl RunOptions {
     pub(crate) fn nothing_selected(&self, plan: &Plan) -> String {
         let skip = self.libtest.skip.iter().map(|word| format!("--skip {word}"));
         let words = self.libtest.filter.iter().cloned().chain(skip).chain(self.filters.arguments());
-        let words: Vec<String> = words.map(|word| format!("`{}`", word.escape_debug())).collect();
+        let words: Vec<String> =
+            words.map(|word| format!("`{}`", word.escape_debug().to_string().replace("\\'", "'"))).collect();
         match words.is_empty() {
             true => format!("no assertion in `{}`", self.suites.join("`, `")),
             false => {

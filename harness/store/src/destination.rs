@@ -45,7 +45,11 @@ impl Destination {
             }
             let is_stream =
                 kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket();
-            return Ok(if is_stream { Destination::Stream(path) } else { Destination::File(path) });
+            if is_stream {
+                return Ok(Destination::Stream(path));
+            }
+            refuse_evidence(&path)?;
+            return Ok(Destination::File(path));
         }
         Err(io::Error::other("too many symbolic links"))
     }
@@ -79,6 +83,20 @@ fn refuse_planted(path: &Path, facts: &Metadata) -> io::Result<()> {
         facts.uid(),
         folder.display()
     )))
+}
+
+/// The files that a run's verdicts stand on: replaced by a report, they are lost, and no verb reads the run any more.
+/// Reports of a run, such as its `junit.xml`, can be made again.
+fn refuse_evidence(path: &Path) -> io::Result<()> {
+    let path = fs::canonicalize(path)?;
+    let of_run = |folder: &&Path| folder.join("plan.json").is_file() && folder.join("cases").is_dir();
+    let Some(run) = path.ancestors().skip(1).find(of_run) else { return Ok(()) };
+    let inside = path.strip_prefix(run).unwrap_or(&path);
+    if inside.starts_with("cases") || inside.extension().is_some_and(|kind| kind == "json" || kind == "jsonl")
+    {
+        return Err(io::Error::other("a file of a stored run, which is kept as it is; name another file"));
+    }
+    Ok(())
 }
 
 /// A file that this process or another has open, by its number in `/proc`: `/dev/stdout` leads there.
@@ -169,6 +187,28 @@ mod tests {
         set(0o755);
         write_output(&at("shared/report.json"), b"x").expect("written");
         assert_eq!(fs::read_to_string(at("key")).expect("there"), "x");
+    }
+
+    #[test]
+    fn what_the_verdicts_of_a_stored_run_stand_on_is_not_replaced_by_output() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("run/cases/a")).expect("made");
+        let evidence = ["run/plan.json", "run/summary.json", "run/events.jsonl", "run/cases/a/verdict.json"];
+        for name in evidence.into_iter().chain(["run/junit.xml", "plan.json"]) {
+            fs::write(at(name), "{}").expect("written");
+        }
+        symlink("run/plan.json", at("link")).expect("linked");
+        for name in evidence.into_iter().chain(["link"]) {
+            let why = write_output(&at(name), b"x").expect_err("kept").to_string();
+            assert!(why.contains("a file of a stored run, which is kept as it is"), "{name}: {why}");
+            assert!(crate::check_output(&at(name)).is_err(), "{name}");
+            crate::remove_earlier(&at(name), "{").expect("left alone");
+            assert_eq!(fs::read_to_string(at(name)).expect("there"), "{}", "{name}");
+        }
+        for name in ["run/junit.xml", "run/ctrf.json", "plan.json"] {
+            write_output(&at(name), b"x").expect("written");
+        }
     }
 
     #[test]

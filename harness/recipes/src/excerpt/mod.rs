@@ -154,6 +154,10 @@ pub fn excerpt(request: &ExcerptRequest<'_>) -> Result<Excerpt, String> {
             Err(error) => unreadable.push((report.input.shown.clone(), error.to_string())),
         }
     }
+    let is_empty = kept + merged == 0 && unreadable.is_empty();
+    if is_empty && matches!(request.window, WindowRequest::Time(..)) {
+        return Err(window.empty(&reports[0]));
+    }
     let counters = counters::read(&reports, &order, &window, &clocks, &mut notes);
     let look = look::line(&window, &reports, &evidence, &judgement.verdict, &counters);
     notes.dedup();

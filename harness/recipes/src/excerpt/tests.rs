@@ -78,6 +78,15 @@ fn four(late: [i64; 4]) -> Vec<Made> {
         .collect()
 }
 
+#[test]
+fn a_span_of_time_in_which_no_report_has_work_says_where_there_is_some() {
+    let made = four([0; 4]);
+    let window = "900000s,900001s".parse().expect("a window");
+    let request = ExcerptRequest { inputs: &inputs(&made), window: &window, most_slices: 100, first: &[] };
+    let why = excerpt(&request).expect_err("nothing then");
+    assert!(why.contains("no report has work then; collectives of r0 run from "), "{why}");
+}
+
 /// The file, checked against the format: what each kind of event must have, and that slices of a row nest or follow.
 fn checked(excerpt: &Excerpt) -> Vec<Value> {
     let mut bytes = Vec::new();

@@ -114,6 +114,20 @@ impl Window {
         }
     }
 
+    /// Why nothing is shown of a window in which no report has work, and where the first one has some.
+    pub(super) fn empty(&self, first: &Report<'_>) -> String {
+        let label = &self.label;
+        match first.extract.span() {
+            Some((from, to)) => format!(
+                "{label}: no report has work then; collectives of {} run from {} to {}",
+                first.input.shown,
+                ms(from),
+                ms(to)
+            ),
+            None => format!("{label}: no report has work then"),
+        }
+    }
+
     pub(super) fn ns(&self) -> u64 {
         let lengths = self.spans.iter().flatten().map(|(start, end)| end.wrapping_sub(*start).max(0) as u64);
         let aligned = self.aligned.map(|(from, to)| u64::try_from(to - from).unwrap_or(u64::MAX));

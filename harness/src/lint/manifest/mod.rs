@@ -34,6 +34,10 @@ pub fn manifests(sources: &[Source]) -> Linted {
     let manifests = Manifests { documents };
     findings.all.extend(rules::check(&manifests).all);
     let mut linted = Linted::default();
+    if let ([first, ..], true, true) = (sources, manifests.documents.is_empty(), findings.all.is_empty()) {
+        let what = "no object of Kubernetes and no Helm values in it";
+        linted.diagnostics.push(Diagnostic::in_file(&first.name, what));
+    }
     for finding in findings.all {
         let Some(source) = sources.get(finding.place.file) else { continue };
         let Position { line, column, .. } = finding.place;

@@ -39,6 +39,14 @@ pub(crate) struct RankReport<'a> {
     pub extract: &'a KernelExtract,
 }
 
+impl KernelExtract {
+    /// From the begin of the first collective to the end of the last.
+    pub(crate) fn span(&self) -> Option<(i64, i64)> {
+        let all = || self.gpus.iter().flat_map(|gpu| &gpu.work);
+        Some((all().map(|work| work.start).min()?, all().map(|work| work.end).max()?))
+    }
+}
+
 /// At most this many kernel names per GPU are compared with those of the peers, those with the most time; and at most
 /// this many kernels per name.
 const MOST_NAMES: usize = 16;
