@@ -23,7 +23,8 @@ asks before it drains; without a terminal --yes is needed. No more nodes than on
 are drained by the harness at the same time: where more would be, none is, and --drain-at-most N allows N. A job that
 came to its time limit once drains none.
 --resume-drained runs --suite on each node that is drained for such a reason, together with an idle node, in a
-reservation that keeps others off it (in Kubernetes it stays cordoned); it is put back only where that run exits 0.
+reservation that keeps others off it (in Kubernetes it stays cordoned); it is put back only where that run exits 0 and
+judged on it what it is blamed for, by the run that its reason names.
 
 Exit codes: 0 no culprit; 1 culprits are named; 2 wrong usage; 3 inconclusive: something stayed open, the budget
 ran out, or the machinery failed; 130/143 interrupted, `--resume` goes on. With --resume-drained: 0 all that were ours

@@ -15,7 +15,7 @@ use std::path::Path;
 use store::vetting;
 use store::{Home, Stored, is_foreign};
 use verdict::history::index::RunIndex;
-use verdict::history::past::Summarised;
+use verdict::history::past::{self, Summarised};
 
 /// `harness runs`
 #[derive(Debug, Subcommand)]
@@ -60,6 +60,9 @@ pub(crate) struct PruneArgs {
     /// no run has cleared
     #[arg(long)]
     evidence_too: bool,
+    /// Remove only these runs, by their whole ids, even where their files are not what they wrote; may be repeated
+    #[arg(long, value_name = "ID", group = "which")]
+    run: Vec<String>,
     /// Only print what would be removed
     #[arg(long)]
     dry_run: bool,
@@ -104,6 +107,10 @@ fn row(folder: &Path, index: &mut RunIndex) -> Row {
         (None, None) => "not ended".to_owned(),
         (None, Some(why)) => return unread(why.clone()),
     };
+    let state = match run.contradiction() {
+        Some(why) => format!("{state}, {why}"),
+        None => state,
+    };
     let plan = run.plan();
     let simulated = if plan.simulated { " (simulated)" } else { "" };
     Row {
@@ -145,9 +152,17 @@ fn list(home: &Home, format: &str) -> i32 {
 fn show_run(home: &Home, args: &ShowArgs) -> Result<i32, Error> {
     let run = stored::open(home, &args.run).map_err(|why| Error::Usage(format!("--run: {why}")))?;
     let summary = run.summary().map_err(|error| Error::Usage(error.to_string()))?;
+    let state = summary.as_ref().and_then(|_| match past::run(run.folder()) {
+        Ok(run) => run.contradiction(),
+        Err(why) => Some(format!("not compared with its verdicts: {why}")),
+    });
     if args.format == "json" {
         let text = match &summary {
-            Some(summary) => serde_json::to_string_pretty(summary).unwrap_or_default(),
+            Some(summary) => {
+                let mut shown = json!(summary);
+                state.into_iter().for_each(|state| shown["state"] = json!(state));
+                serde_json::to_string_pretty(&shown).unwrap_or_default()
+            }
             None => json!({ "run_id": run.plan.run_id, "state": "not ended" }).to_string(),
         };
         print(&format!("{text}\n"));
@@ -183,6 +198,7 @@ fn show_run(home: &Home, args: &ShowArgs) -> Result<i32, Error> {
                 lines.push(show(&culprit.to_string()));
             }
             lines.push(format!("exit code  {}", summary.exit_code));
+            lines.extend(state.map(|state| format!("state      {}", show(&state))));
         }
     }
     lines.push(format!("folder     {}", home.display_path(run.folder())));
@@ -192,6 +208,10 @@ fn show_run(home: &Home, args: &ShowArgs) -> Result<i32, Error> {
 
 fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
     let folders = home.runs();
+    let name = |folder: &Path| folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if let Some(id) = args.run.iter().find(|id| !folders.iter().any(|folder| name(folder) == **id)) {
+        return Err(Error::Usage(format!("nothing was removed: --run: no run `{}`", show(id))));
+    }
     let old = folders.len().saturating_sub(args.keep.unwrap_or_default());
     let before = args.older_than.map(|seconds| store::run_time(store::wall_clock_s() - seconds as f64));
     let reasons = match args.evidence_too {
@@ -213,7 +233,11 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
     }
     let (mut removed, mut is_evidence_kept) = (0u32, false);
     for folder in &folders[..old] {
-        let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let id = name(folder);
+        let is_named = args.run.contains(&id);
+        if !args.run.is_empty() && !is_named {
+            continue;
+        }
         // An id begins with the time at which its run began.
         if before.as_deref().is_some_and(|before| id.as_str() >= before) {
             continue;
@@ -228,7 +252,7 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
             .cloned()
             .or_else(|| renamed(folder, &id).filter(|_| !args.evidence_too && !is_foreign(folder)));
         is_evidence_kept |= why.is_none() && evidence.is_some();
-        let why = why.or(evidence);
+        let why = why.or(evidence).or_else(|| changed(folder, &id).filter(|_| !is_named));
         let done = match (why, args.dry_run) {
             (Some(why), _) => Err(why),
             (None, true) => Ok("would remove"),
@@ -265,6 +289,19 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
 fn renamed(folder: &Path, name: &str) -> Option<String> {
     let own = Stored::open(folder).ok()?.plan.run_id.clone();
     (own != name).then(|| format!("its folder was renamed, it is run {own}"))
+}
+
+/// Somebody has changed its files since it ended, and may be asked why.
+fn changed(folder: &Path, id: &str) -> Option<String> {
+    if is_foreign(folder) {
+        return None;
+    }
+    match Stored::open(folder).and_then(|stored| stored.changed()) {
+        Ok(file) => file.map(|file| {
+            format!("{file} is not what it wrote, by `run.json`; `harness runs prune --run {id}` removes it")
+        }),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 /// Why a run may still have something running on nodes, or is not known to have nothing.

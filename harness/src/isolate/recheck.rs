@@ -6,15 +6,18 @@ use crate::library::Library;
 use crate::own_recipes;
 use crate::session::execution::new_runtime;
 use crate::session::planning::to_lines;
-use crate::session::{RunOptions, load, plan_and_run, report_error};
-use cluster::drain::{self, KubernetesQueue, NodeState, Queue};
+use crate::session::{RunOptions, load, plan_and_run_as, report_error};
+use cluster::drain::{self, KubernetesQueue, NodeState, Queue, SlurmQueue};
 use cluster::interrupt;
+use cluster::reach::process::ProcessReach;
 use config::inventory::{Inventory, ReachBy};
 use model::artefact::Launcher;
 use model::exit_code;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use store::Home;
+use verdict::history::grounds::{self, Grounds};
+use verdict::history::past;
 
 /// Which nodes are looked at, and what they must pass.
 #[derive(Debug, Clone)]
@@ -107,6 +110,21 @@ fn recheck_node(
     node: &str,
     all: &BTreeMap<String, NodeState>,
 ) -> i32 {
+    let Some(reason) = all.get(node).and_then(NodeState::ours) else { return exit_code::INCONCLUSIVE };
+    let grounds = match grounds_of(home, inventory, node, reason) {
+        Ok(grounds) => grounds,
+        Err(why) => {
+            let by_hand = match &inventory.reach {
+                ReachBy::Kubernetes(pods) => KubernetesQueue::new(pods).undo(node),
+                _ => SlurmQueue(&ProcessReach).undo(node),
+            };
+            println!(
+                "{node} stays drained, what it is blamed for is not known: {why}; run on it what it failed, then put \
+                 it back by hand: `{by_hand}`: {reason}"
+            );
+            return exit_code::INCONCLUSIVE;
+        }
+    };
     let is_good = |partner: &&String| {
         *partner != node && all.get(*partner).is_some_and(|shown| shown.is_idle() && shown.reason.is_none())
     };
@@ -114,34 +132,84 @@ fn recheck_node(
         println!("{node} stays drained: no other node is idle to run with it");
         return exit_code::INCONCLUSIVE;
     };
-    match (&inventory.reach, all.get(node).and_then(NodeState::ours)) {
-        (ReachBy::Kubernetes(pods), Some(reason)) => {
-            recheck_in_pods(home, request, &KubernetesQueue::new(pods), node, partner, reason)
+    let drained = DrainedNode { node, partner, reason, grounds };
+    match &inventory.reach {
+        ReachBy::Kubernetes(pods) => recheck_in_pods(home, request, &KubernetesQueue::new(pods), &drained),
+        _ => recheck_in_reservation(home, request, inventory, &drained),
+    }
+}
+
+/// What the run that is in the reason blames the node for; without one, the newest that names the part in it.
+fn grounds_of(home: &Home, inventory: &Inventory, node: &str, reason: &str) -> Result<Grounds, String> {
+    let runs = home.path().join("runs");
+    let run = grounds::run_of_reason(reason).map(str::to_owned);
+    let run = run.or_else(|| grounds::run_that_names(&runs, &inventory.name, node, reason));
+    let run = run.ok_or("no stored run is named by its reason")?;
+    grounds::cases_that_blame(&runs, &run, node)
+}
+
+/// A node that is run on again.
+struct DrainedNode<'a> {
+    node: &'a str,
+    partner: &'a str,
+    reason: &'a str,
+    grounds: Grounds,
+}
+
+/// Why a node stays where it is, and the exit code.
+struct Stays {
+    why: String,
+    code: i32,
+}
+
+impl Stays {
+    fn inconclusive(why: String) -> Stays {
+        Stays { why, code: exit_code::INCONCLUSIVE }
+    }
+}
+
+impl DrainedNode<'_> {
+    /// Runs the suite on it. Nothing where that passed, and judged what it is blamed for: the run begins after the node was
+    /// read as drained.
+    fn run(&self, home: &Home, request: &RecheckRequest, more: RunOptions) -> Option<Stays> {
+        let options = RunOptions {
+            suites: vec![request.suite.clone()],
+            inventory: request.inventory.clone(),
+            nodes: Some(format!("{},{}", self.node, self.partner)),
+            on_failure: Some("nothing".to_owned()),
+            recipe_path: request.recipe_path.clone(),
+            ssh_fanout: request.ssh_fanout,
+            ..more
+        };
+        let suite = Path::new(&request.suite).file_stem().and_then(|stem| stem.to_str());
+        let id = store::new_run_id(suite.unwrap_or("recheck"));
+        let code = plan_and_run_as(home, &options, Some(&id));
+        if code != exit_code::PASSED {
+            let why = format!("its re-check ended with exit code {code}");
+            let code = if code == exit_code::FAILED { code } else { exit_code::INCONCLUSIVE };
+            return Some(Stays { why, code });
         }
-        _ => recheck_in_reservation(home, request, inventory, node, partner),
+        let why = match past::run(&home.path().join("runs").join(&id)) {
+            Ok(run) => self.grounds.check(&run, self.node).err()?,
+            Err(why) => format!("but cannot be read: {why}"),
+        };
+        Some(Stays::inconclusive(format!("its re-check has passed, {why}")))
     }
-}
 
-fn options(request: &RecheckRequest, node: &str, partner: &str) -> RunOptions {
-    RunOptions {
-        suites: vec![request.suite.clone()],
-        inventory: request.inventory.clone(),
-        nodes: Some(format!("{node},{partner}")),
-        on_failure: Some("nothing".to_owned()),
-        recipe_path: request.recipe_path.clone(),
-        ssh_fanout: request.ssh_fanout,
-        ..RunOptions::default()
+    /// What is printed once its run is over, and the exit code.
+    fn concluded(&self, stays: Option<Stays>) -> i32 {
+        let DrainedNode { node, reason, .. } = self;
+        match stays {
+            None => {
+                println!("resumed {node}: its re-check has passed, it was drained for: {reason}");
+                exit_code::PASSED
+            }
+            Some(Stays { why, code }) => {
+                println!("{node} stays drained, {why}: {reason}");
+                code
+            }
+        }
     }
-}
-
-/// What is printed once its run is over, and the exit code.
-fn concluded(node: &str, reason: &str, run: i32) -> i32 {
-    if run == exit_code::PASSED {
-        println!("resumed {node}: its re-check has passed, it was drained for: {reason}");
-        return run;
-    }
-    println!("{node} stays drained, its re-check ended with exit code {run}: {reason}");
-    if run == exit_code::FAILED { run } else { exit_code::INCONCLUSIVE }
 }
 
 /// The node stays cordoned all the while: only pods of this run bear it.
@@ -149,30 +217,29 @@ fn recheck_in_pods(
     home: &Home,
     request: &RecheckRequest,
     queue: &KubernetesQueue,
-    node: &str,
-    partner: &str,
-    reason: &str,
+    drained: &DrainedNode,
 ) -> i32 {
+    let DrainedNode { node, partner, reason, .. } = drained;
     println!("re-check of {node} with {partner}; {node} stays cordoned for others");
-    let options = RunOptions { bears: drain::BORNE_BY_RECHECKS, ..options(request, node, partner) };
-    let code = plan_and_run(home, &options);
-    if code == exit_code::PASSED {
+    let more = RunOptions { bears: drain::BORNE_BY_RECHECKS, ..RunOptions::default() };
+    let stays = drained.run(home, request, more);
+    if stays.is_none() {
         let put_back = new_runtime(false).and_then(|runtime| runtime.block_on(queue.put_back(node, reason)));
         if let Err(why) = put_back {
             println!("{node} passed its re-check and is not put back: {why}");
             return exit_code::INCONCLUSIVE;
         }
     }
-    concluded(node, reason, code)
+    drained.concluded(stays)
 }
 
 fn recheck_in_reservation(
     home: &Home,
     request: &RecheckRequest,
     inventory: &Inventory,
-    node: &str,
-    partner: &str,
+    drained: &DrainedNode,
 ) -> i32 {
+    let DrainedNode { node, partner, reason, .. } = drained;
     let held =
         with_slurm(inventory, request.ssh_fanout, async |reach| drain::hold(reach, node, partner).await);
     let held = match held.and_then(|held| held) {
@@ -183,10 +250,12 @@ fn recheck_in_reservation(
         }
     };
     println!("re-check of {node} with {partner}, in reservation `{}`", held.reservation);
-    let options =
-        RunOptions { reservation: Some(held.reservation.clone()), ..options(request, node, partner) };
-    let code = plan_and_run(home, &options);
-    let has_passed = code == exit_code::PASSED;
+    let more = RunOptions { reservation: Some(held.reservation.clone()), ..RunOptions::default() };
+    let stays = match held.reason == *reason {
+        true => drained.run(home, request, more),
+        false => Some(Stays::inconclusive(format!("its reason is another one meanwhile: {}", held.reason))),
+    };
+    let has_passed = stays.is_none();
     let released = with_slurm(inventory, request.ssh_fanout, async |reach| {
         drain::release(reach, &held, has_passed).await
     });
@@ -195,6 +264,6 @@ fn recheck_in_reservation(
             println!("{node}: {why}");
             exit_code::INCONCLUSIVE
         }
-        Ok(()) => concluded(node, &held.reason, code),
+        Ok(()) => drained.concluded(stays),
     }
 }

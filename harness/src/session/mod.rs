@@ -24,4 +24,4 @@ pub(crate) mod webhook;
 
 pub(crate) use options::RunOptions;
 pub(crate) use output::{print_errors, report_error};
-pub(crate) use run::{plan_and_run, run_plan};
+pub(crate) use run::{plan_and_run, plan_and_run_as, run_plan};

@@ -2,7 +2,7 @@
 
 use super::execution::{analyze_on, end_unused, execute_by, reached_by};
 use super::output::{print_quietly, report_error};
-use super::planning::{self, Replanning, check_holds_no_secret, make_plan, parse_faults};
+use super::planning::{self, Replanning, check_holds_no_secret, make_plan, make_plan_as, parse_faults};
 use super::preflight::{self, Stopped};
 use super::reached::{ReachScope, Reached};
 use super::rehearsal::Rehearsal;
@@ -21,11 +21,16 @@ use verdict::unjudged;
 
 /// Plans the suites that the options name, and lists, prints or runs the plan.
 pub(crate) fn plan_and_run(home: &Home, options: &RunOptions) -> i32 {
+    plan_and_run_as(home, options, None)
+}
+
+/// The same under an id by which the caller finds the run.
+pub(crate) fn plan_and_run_as(home: &Home, options: &RunOptions, run_id: Option<&str>) -> i32 {
     let catalogue = match planning::recipes_of_project(home, options) {
         Ok(catalogue) => catalogue,
         Err(diagnostics) => return print_errors(&diagnostics),
     };
-    let (plan, inventory) = match make_plan(home, options, &catalogue) {
+    let (plan, inventory) = match make_plan_as(home, options, &catalogue, run_id) {
         Ok(made) => made,
         Err(diagnostics) => return print_errors(&diagnostics),
     };

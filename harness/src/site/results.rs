@@ -1,7 +1,6 @@
 //! What a stored run came to, in a line; what is incomplete or contradicts itself is never a pass.
 
 use crate::report::{Report, last_line};
-use base::text::count;
 use model::artefact::Summary;
 use model::exit_code;
 use verdict::history::past::Run;
@@ -42,23 +41,13 @@ pub(super) struct RunResult {
 
 pub(super) fn result(run: &Run) -> RunResult {
     let amber = |line: String| RunResult { tone: Tone::Amber, line };
-    let incomplete = run.partial.first();
-    let summary = match (run.stored.summary(), incomplete) {
+    let summary = match (run.stored.summary(), run.partial.first()) {
         (Ok(Some(summary)), _) => summary,
         (_, Some(why)) => return amber(format!("INCOMPLETE: {why}")),
         (Err(error), None) => return amber(format!("INCOMPLETE: {error}")),
         (Ok(None), None) => return amber("INCOMPLETE: no summary".to_owned()),
     };
-    let red = run.red_verdicts();
-    match (summary.exit_code, incomplete) {
-        (exit_code::PASSED | exit_code::OWES, Some(why)) => amber(format!("INCOMPLETE: {why}")),
-        (exit_code::PASSED | exit_code::OWES, None) if red > 0 => amber(format!(
-            "CONTRADICTORY: `summary.json` says passed, and {} red; `harness replay --run {}` judges it again",
-            count(red, "verdict") + if red == 1 { " is" } else { " are" },
-            run.id()
-        )),
-        _ => summary_result(run, &summary),
-    }
+    run.contradiction().map_or_else(|| summary_result(run, &summary), amber)
 }
 
 fn summary_result(run: &Run, summary: &Summary) -> RunResult {

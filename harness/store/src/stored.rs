@@ -126,6 +126,16 @@ impl Stored {
         self.own_json("probe.json")
     }
 
+    /// A file that is not what the run wrote, by the digests of a run that has ended: changed, removed or put there since.
+    pub fn changed(&self) -> Result<Option<String>, StoreError> {
+        let ended = self.record()?.filter(|record| record.ended.is_some());
+        let Some(own) = ended.and_then(|record| record.artefacts) else { return Ok(None) };
+        let now = own_artefacts::digests(&self.folder, &self.plan)?;
+        let names = own.sha256.keys().chain(now.sha256.keys());
+        let mut changed = names.filter(|name| own.sha256.get(*name) != now.sha256.get(*name));
+        Ok(changed.next().cloned())
+    }
+
     /// Where tasks of a cluster read its reports, where any did.
     pub fn analyses(&self) -> Result<Option<Analyses>, StoreError> {
         self.own_json("analyses.json")

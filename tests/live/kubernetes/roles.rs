@@ -81,6 +81,12 @@ fn minimal() {
     roles.apply(PODS, None);
     let whole = roles.run(&RUN);
     assert_eq!(whole.code, Some(0), "{}", whole.all());
+    bench.suite("live", &case("each", "\"each\"", "[ $HARNESS_NODE != n2 ]", ""));
+    let red = roles.run(&RUN);
+    assert!(red.code != Some(0), "{}", red.all());
+    let blaming = fs::read_link(bench.project.latest()).expect("the newest run");
+    let blaming = blaming.file_name().and_then(|id| id.to_str()).expect("an id");
+    bench.suite("live", &case("each", "\"each\"", "echo here", ""));
     for (resource, verb) in RUN_VERBS {
         roles.apply(if resource == "pods" { PODS } else { EXEC }, Some(verb));
         assert_forbidden(&roles.run(&RUN), verb, resource);
@@ -88,8 +94,9 @@ fn minimal() {
         roles.apply(PODS, None);
     }
     // As `isolate --drain` left it.
-    let cordon = r#"{"metadata":{"annotations":{"harness/drained":"[harness] HRN-NODE-BROKEN node: x, run 1"}},"spec":{"unschedulable":true}}"#;
-    bench.cluster.kubectl(&["patch", "node", "n2", "--type=merge", "--patch", cordon]);
+    let cordon = r#"{"metadata":{"annotations":{"harness/drained":"[harness] HRN-NODE-BROKEN node: x, run RUN"}},"spec":{"unschedulable":true}}"#;
+    let cordon = cordon.replace("RUN", blaming);
+    bench.cluster.kubectl(&["patch", "node", "n2", "--type=merge", "--patch", &cordon]);
     let recheck = ["isolate", "--suite", "live", "--inventory", "live", "--resume-drained"];
     for verb in ["get", "patch"] {
         roles.apply(DRAIN, Some(verb));

@@ -6,6 +6,9 @@ pub mod agreement;
 pub mod before;
 pub mod blameless;
 pub mod change;
+pub mod grounds;
+#[cfg(test)]
+mod grounds_tests;
 pub mod hardware;
 pub mod hardware_record;
 pub mod identifiers;

@@ -458,6 +458,24 @@ impl Run {
         red(&self.cases)
     }
 
+    /// Why its summary is not believed: it says passed and its files do not, or it names other parts than its cases.
+    pub fn contradiction(&self) -> Option<String> {
+        let has_passed = matches!(self.summarised?.exit_code, exit_code::PASSED | exit_code::OWES);
+        let red = self.red_verdicts();
+        match self.partial.first() {
+            Some(why) if has_passed => Some(format!("INCOMPLETE: {why}")),
+            Some(_) if self.partial.iter().any(|why| why == agreement::DISAGREES) => {
+                Some(format!("CONTRADICTORY: {}", agreement::DISAGREES))
+            }
+            None if has_passed && red > 0 => Some(format!(
+                "CONTRADICTORY: `summary.json` says passed, and {} red; `harness replay --run {}` judges it again",
+                count(red, "verdict") + if red == 1 { " is" } else { " are" },
+                self.id()
+            )),
+            _ => None,
+        }
+    }
+
     /// Whether it is known to have been made before a moment, and before the plan was written that another has of it.
     pub(super) fn was_made_before(&self, made: &str, written: Option<SystemTime>) -> bool {
         let is_older = || self.written.is_some() && written.is_some() && self.written < written;

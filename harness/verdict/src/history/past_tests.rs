@@ -99,10 +99,16 @@ fn a_summary_that_names_other_parts_than_its_cases_blames_no_part() {
         assert_eq!((suspects(&past).len(), past.runs[0].culprits.len()), (blamed, blamed), "{node} {part}");
         let state = past.runs[0].state();
         assert_eq!(state.contains("names other parts than its cases"), blamed == 0, "{state}");
+        let contradiction = past.runs[0].contradiction();
+        assert_eq!(contradiction.is_some(), blamed == 0, "{contradiction:?}");
     }
     made.summary.culprits.clear();
     store::write_whole(&path, &serde_json::to_vec(&made.summary).expect("JSON")).expect("written");
     assert_eq!(read(folder.path()).expect("runs").runs[0].partial.len(), 1, "red, and none is named");
+    made.summary.exit_code = model::exit_code::PASSED;
+    store::write_whole(&path, &serde_json::to_vec(&made.summary).expect("JSON")).expect("written");
+    let why = read(folder.path()).expect("runs").runs[0].contradiction().expect("red");
+    assert!(why.starts_with("CONTRADICTORY: `summary.json` says passed, and 1 verdict is red; "), "{why}");
 }
 
 #[test]
