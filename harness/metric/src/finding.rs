@@ -19,6 +19,8 @@ pub enum Meaning {
     Note,
     /// Metrics of the recipe that made it lack a number, for the reason that the code names.
     NoNumber,
+    /// The same, where the recording is lacking and no node is at fault; what to do about it.
+    NotRecorded(&'static str),
     /// Metrics read from the job's files lack a number, for the reason that the code names.
     NoOutput,
     /// A file of the job is damaged: numbers that it would have given are missing.

@@ -97,6 +97,9 @@ pub fn diagnose(
         }));
     }
     rules::drop_explained(&mut diagnosis.findings);
+    if rules::is_benchmark(&tables) {
+        rules::keep_for_benchmark(&mut diagnosis);
+    }
     diagnosis.findings.sort_by(|a, b| b.share.total_cmp(&a.share));
     Ok(diagnosis)
 }

@@ -1,8 +1,9 @@
 //! The rules. Each reads tables by name; a column that a table lacks has no number, and a rule without numbers finds
 //! nothing.
 
-use super::LimitFound;
 use super::rows::{Row, Tables, largest, percent, sum, time};
+use super::{Diagnosis, LimitFound};
+use crate::kernel_class::{checks_buffers, class_of_both, communicates};
 
 /// One thing that can limit the work.
 pub(super) struct Rule {
@@ -36,6 +37,9 @@ const MOST_LINES: usize = 4;
 const MOST_LETTERS: usize = 80;
 /// A kernel that begins so soon after its launch did not wait for others.
 const NO_QUEUE_NS: f64 = 10_000.0;
+
+/// The one finding that a benchmark of communication can have, too.
+const STRAGGLER: &str = "straggler";
 
 /// A new rule is a row here.
 pub(super) const RULES: &[Rule] = &[
@@ -113,7 +117,7 @@ pub(super) const RULES: &[Rule] = &[
         find: hot_kernel,
     },
     Rule {
-        code: "straggler",
+        code: STRAGGLER,
         change: "look at it first: host, data loader, clocks of its GPU; `harness isolate` finds the part",
         reads: &["breakdown", "stragglers"],
         recipe: "stragglers",
@@ -356,6 +360,29 @@ fn uneven(tables: &Tables<'_>) -> Option<Found> {
             time(median)
         )],
     })
+}
+
+/// Whether kernels only communicate, or fill and check the buffers of nccl-tests: a benchmark, which has no other work
+/// to arrange.
+pub(super) fn is_benchmark(tables: &Tables<'_>) -> bool {
+    let kernels = tables.rows("cuda_gpu_kern_sum", "all_stats");
+    let names: Vec<&str> = kernels.iter().filter_map(|row| row.text("Name")).collect();
+    let is_of_communication = |name: &str| communicates(class_of_both(name, name));
+    names.iter().any(|name| is_of_communication(name))
+        && names.iter().all(|name| is_of_communication(name) || checks_buffers(name))
+}
+
+/// Of a benchmark only what holds without other work.
+pub(super) fn keep_for_benchmark(diagnosis: &mut Diagnosis) {
+    diagnosis.findings.retain(|one| one.code == STRAGGLER);
+    for finding in &mut diagnosis.findings {
+        finding.change = "look at it first: host, clocks of its GPU; `harness isolate` finds the part";
+    }
+    let note = match diagnosis.findings.is_empty() {
+        true => "a benchmark of communication, and no straggler found: nothing to change in its work",
+        false => "a benchmark of communication: only a straggler can be diagnosed",
+    };
+    diagnosis.notes.push(format!("{note}; its sizes and times: harness recipe nccl_msg"));
 }
 
 /// That the profiler lost events: every figure is a lower bound then.

@@ -191,6 +191,29 @@ fn lost_events_are_said_first() {
 }
 
 #[test]
+fn a_benchmark_of_communication_has_no_advice_for_trainings_and_says_so() {
+    let made = begun();
+    made.string(13, "void prepareInput2<__half>(__half*)");
+    made.string(14, "prepareInput2");
+    for at in 0..5 {
+        kernel(&made, 7, (at * 40, at * 40 + 20), NCCL);
+        kernel(&made, 7, (at * 40 + 20, at * 40 + 22), 13);
+    }
+    let found = diagnosed(&[&made]);
+    assert_eq!(codes(&found), []);
+    assert!(
+        found.notes.iter().any(|note| note.starts_with("a benchmark of communication")),
+        "{:?}",
+        found.notes
+    );
+    // One kernel of a model, and it is none.
+    kernel(&made, 7, (200, 201), GEMM);
+    let found = diagnosed(&[&made]);
+    assert!(codes(&found).iter().any(|(code, _)| *code == "exposed-communication"), "{found:?}");
+    assert!(!found.notes.iter().any(|note| note.contains("benchmark")), "{:?}", found.notes);
+}
+
+#[test]
 fn overlap_that_cannot_be_known_is_said() {
     let made = healthy();
     let graph = [("start", 0), ("end", 200 * MS), ("deviceId", 0), ("graphId", 1), ("globalPid", PROCESS)];

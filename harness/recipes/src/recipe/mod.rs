@@ -97,7 +97,8 @@ impl RecipeSpec<'_> {
     /// The codes of findings that explain a missing number of its metrics.
     pub fn causes(&self) -> impl Iterator<Item = &'static str> + use<> {
         let kinds = self.findings.iter().copied().flatten();
-        kinds.filter(|kind| kind.means == Meaning::NoNumber).map(|kind| kind.code)
+        let is_cause = |kind: &FindingKind| matches!(kind.means, Meaning::NoNumber | Meaning::NotRecorded(_));
+        kinds.filter(move |kind| is_cause(kind)).map(|kind| kind.code)
     }
 
     /// Whether findings of this code explain a missing number of its metrics.

@@ -14,9 +14,9 @@ finding_kinds! {
     /// Of the reports of a profiler. `nsys::loss` makes the first two.
     pub enum ReportFinding {
         /// The profiler dropped events.
-        EventsDropped = "events-dropped": NoNumber,
+        EventsDropped = "events-dropped": NotRecorded("profile a shorter window or fewer ranks, then rerun the case"),
         /// The profiler failed on the target.
-        TargetError = "target-error": NoNumber,
+        TargetError = "target-error": NotRecorded("see `harness recipe diagnostics` on the report, then rerun the case"),
         /// It cannot be opened or decoded.
         Unreadable = "report-unreadable": NoNumber,
     }

@@ -3,6 +3,7 @@
 
 use super::common_failure::HANGS;
 use super::nic_rate::NicRateCache;
+use super::trainings_alike;
 use super::widespread_parts;
 use super::{CaseData, Verdict};
 use crate::isolate::code::Code;
@@ -262,6 +263,7 @@ fn slow_nodes(
     catalogue: &Catalogue,
 ) -> Vec<Culprit> {
     let mut culprits = Vec::new();
+    let mut alike: Vec<(&str, &JobOutcome)> = Vec::new();
     let mut explained = guilty_parts.clone();
     explained.extend(named.iter().filter_map(|culprit| match culprit {
         Culprit::Culprit { node, .. } => Some(node.as_str()),
@@ -275,15 +277,21 @@ fn slow_nodes(
         .filter(|metric| matches!(blames(catalogue, metric), Blames::Node | Blames::OddNode))
         .collect();
     for metric in metrics {
-        let (bad, good): (Vec<&JobOutcome>, Vec<&JobOutcome>) = outcomes
+        let (mut bad, good): (Vec<&JobOutcome>, Vec<&JobOutcome>) = outcomes
             .iter()
             .filter(|outcome| outcome.judged.contains_key(metric))
             .partition(|outcome| outcome.judged.get(metric) == Some(&true));
+        if trainings_alike::is_of_training(catalogue, metric) {
+            let has_good = |outcome: &&JobOutcome| good.iter().any(|good| good.case == outcome.case);
+            let (some, all): (Vec<&JobOutcome>, Vec<&JobOutcome>) = bad.into_iter().partition(has_good);
+            bad = some;
+            alike.extend(all.into_iter().map(|outcome| (metric, outcome)));
+        }
         let bad = match blames(catalogue, metric) {
             Blames::OddNode => without_most(bad, &good),
             _ => {
-                let (bad, alike) = without_alike(bad, &good, metric);
-                culprits.extend(alike);
+                let (bad, fleet) = without_alike(bad, &good, metric);
+                culprits.extend(fleet);
                 bad
             }
         };
@@ -294,6 +302,8 @@ fn slow_nodes(
         };
         culprits.extend(eliminate(&bad, &good, &explained, metric, &evidence));
     }
+    let unnamed = trainings_alike::unnamed(&alike, &explained, &culprits);
+    culprits.extend(unnamed);
     culprits
 }
 

@@ -3,8 +3,10 @@
 
 use super::CaseData;
 use super::case_index::CaseIndex;
+use super::culprit::are_most;
 use super::worst::WorstNumbers;
 use crate::profile_audit::CAUSES as REPORT_CAUSES;
+use job::window::mark;
 use logs::flow_log::{GapKind, Tool};
 use metric::finding::{Finding, Meaning};
 use metric::lacks::NOT_READ;
@@ -16,7 +18,7 @@ use model::artefact::{
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) enum Gate {
     Open,
@@ -421,18 +423,24 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
         |cause: &str, why: String| Lack { cause: cause.to_owned(), why, node: None, is_of_no_node: false };
     if is_from_reports(data.catalogue, metric) {
         let findings = &data.analysis.jobs.get(job)?.findings;
-        let finding = findings.iter().find(|finding| {
+        let findings = findings.iter().filter(|finding| {
             (REPORT_CAUSES.contains(&finding.code.as_str())
                 || explains(data.catalogue, metric, &finding.code))
                 && (node.is_none() || finding.node.is_none() || finding.node.as_deref() == node)
-        })?;
+        });
+        // A window that the program does not reach, or a full buffer.
+        let is_of_no_node = |finding: &Finding| {
+            finding.code == mark::MISSED
+                || matches!(data.catalogue.meaning(&finding.code), Meaning::NotRecorded(_))
+        };
+        let finding = findings.min_by_key(|finding| is_of_no_node(finding))?;
         let file = finding.file.as_deref().unwrap_or(job);
         let why = format!("{file}: {}", finding.message);
         return Some(Lack {
             cause: finding.code.clone(),
             why,
             node: finding.node.clone(),
-            is_of_no_node: false,
+            is_of_no_node: is_of_no_node(finding),
         });
     }
     if files_of(data.catalogue, metric) == Files::Inspector {
@@ -490,6 +498,19 @@ fn has_few_peers(verdict: &Verdict) -> bool {
     matches!(verdict.judged_by, Some(JudgedBy::Peers { of }) if (of as usize) < super::peers::FEWEST_TO_NAME)
 }
 
+/// Whether most nodes of a job lack their reports for the same reason: the profiler's setup, or the program's.
+fn is_of_most(data: &CaseData, planned: &PlannedJob, lack: &Lack) -> bool {
+    if lack.node.is_none() {
+        return false;
+    }
+    let ranks = planned.profile.iter().flat_map(|profile| &profile.ranks);
+    let profiled: BTreeSet<&str> = ranks.map(|rank| rank.node.as_str()).collect();
+    let findings = data.analysis.jobs.get(&planned.name).map(|analysis| analysis.findings.as_slice());
+    let findings = findings.unwrap_or_default().iter().filter(|finding| finding.code == lack.cause);
+    let lacking: BTreeSet<&str> = findings.filter_map(|finding| finding.node.as_deref()).collect();
+    are_most(lacking.intersection(&profiled).count(), profiled.len())
+}
+
 /// How each job of the case went.
 pub(super) fn outcomes(
     data: &CaseData,
@@ -526,7 +547,10 @@ pub(super) fn outcomes(
                     if verdict.cause.is_some()
                         && let Some(why) = why_job_lacks(data, job, node, &assertion.metric)
                     {
-                        unmeasured.entry(job).or_insert(why);
+                        let is_more = |known: &Lack| known.is_of_no_node && !why.is_of_no_node;
+                        if unmeasured.get(job.as_str()).is_none_or(is_more) {
+                            unmeasured.insert(job, why);
+                        }
                     }
                 }
                 _ => {}
@@ -562,9 +586,13 @@ pub(super) fn outcomes(
             let gate = gates.get(planned.name.as_str());
             let lack = unmeasured.get(planned.name.as_str());
             let cause = gate.and_then(Gate::cause);
-            let is_unrecorded = cause.is_none() && lack.is_some_and(|lack| lack.is_of_no_node);
+            let is_unrecorded = cause.is_none()
+                && lack.is_some_and(|lack| lack.is_of_no_node || is_of_most(data, planned, lack));
             let cause = cause.or_else(|| lack.map(|lack| lack.cause.as_str()));
-            if is_unrecorded || cause.is_some_and(|cause| OF_NO_NODE.contains(&cause)) {
+            let judged = judged.remove(planned.name.as_str()).unwrap_or_default();
+            // What else it measured counts all the same.
+            if (is_unrecorded && judged.is_empty()) || cause.is_some_and(|cause| OF_NO_NODE.contains(&cause))
+            {
                 return None;
             }
             let failure =
@@ -588,7 +616,7 @@ pub(super) fn outcomes(
                 Some(Gate::Inconclusive { cause, message, .. }) => {
                     Some(Bad { cause: cause.clone(), node: None, evidence: message.clone() })
                 }
-                _ => lack.map(|lack| Bad {
+                _ => lack.filter(|_| !is_unrecorded).map(|lack| Bad {
                     cause: lack.cause.clone(),
                     node: lack.node.clone(),
                     evidence: lack.why.clone(),
@@ -600,7 +628,7 @@ pub(super) fn outcomes(
                 job: planned.name.clone(),
                 nodes: planned.nodes.clone(),
                 bad,
-                judged: judged.remove(planned.name.as_str()).unwrap_or_default(),
+                judged,
                 worst: worst.for_job(&planned.name),
             })
         })

@@ -21,6 +21,7 @@ mod repeat_spread;
 mod support;
 #[cfg(test)]
 mod tests;
+mod trainings_alike;
 mod trust;
 mod warning;
 mod widespread_parts;
@@ -30,7 +31,7 @@ use case_index::CaseIndex;
 use gate::Gate;
 pub use measured::Measured;
 use measured::part_name;
-use metric::finding::Finding;
+use metric::finding::{Finding, Meaning};
 use metric::{Dim, MetricSpec, Metrics};
 use model::artefact::{
     Analysis, CaseEnd, CaseJobs, CaseOutcomes, CaseVerdict, Collected, CollectedFile, Ended, Evidence,
@@ -346,8 +347,12 @@ fn not_measured(data: &CaseData, assertion: &PlannedAssertion, measured: &Measur
         Some((_, why)) => format!("{message}: {why}"),
         None => message,
     };
-    verdict.cause = Some(because.map_or_else(|| "not-measured".to_owned(), |(cause, _)| cause));
-    verdict.next = Some("see the findings and the files of the job, then rerun the case".to_owned());
+    let cause = because.map_or_else(|| "not-measured".to_owned(), |(cause, _)| cause);
+    let next = match data.catalogue.meaning(&cause) {
+        Meaning::NotRecorded(next) => next,
+        _ => "see the findings and the files of the job, then rerun the case",
+    };
+    (verdict.cause, verdict.next) = (Some(cause), Some(next.to_owned()));
 }
 
 /// The subject of an assertion's messages: metric, operation, size and nodes.
