@@ -5,7 +5,7 @@ use super::CaseData;
 use super::case_index::CaseIndex;
 use super::culprit::are_most;
 use super::worst::WorstNumbers;
-use crate::profile_audit::CAUSES as REPORT_CAUSES;
+use crate::profile_audit::{CAUSES as REPORT_CAUSES, OUTSIDE_WINDOW};
 use job::window::mark;
 use logs::flow_log::{GapKind, Tool};
 use metric::finding::{Finding, Meaning};
@@ -428,9 +428,9 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
                 || explains(data.catalogue, metric, &finding.code))
                 && (node.is_none() || finding.node.is_none() || finding.node.as_deref() == node)
         });
-        // A window that the program does not reach, or a full buffer.
+        // A window that the program or the workload does not reach, or a full buffer.
         let is_of_no_node = |finding: &Finding| {
-            finding.code == mark::MISSED
+            [mark::MISSED, OUTSIDE_WINDOW].contains(&finding.code.as_str())
                 || matches!(data.catalogue.meaning(&finding.code), Meaning::NotRecorded(_))
         };
         let finding = findings.min_by_key(|finding| is_of_no_node(finding))?;

@@ -15,7 +15,7 @@ pub(crate) const CAUSES: [&str; 12] = [
     "report-unreadable",
     NOT_READ,
     "report-garbled",
-    "outside-window",
+    OUTSIDE_WINDOW,
     mark::NEVER_OPENED,
     mark::MISSED,
     "window-garbled",
@@ -23,6 +23,9 @@ pub(crate) const CAUSES: [&str; 12] = [
     "nsys-old",
     "table-missing",
 ];
+
+/// The workload ended before the collection began.
+pub(crate) const OUTSIDE_WINDOW: &str = "outside-window";
 
 /// What became of one expected report.
 #[derive(Debug, Clone, PartialEq)]
@@ -169,7 +172,7 @@ fn failing(
         if let Some(seconds) = account.seconds.filter(|seconds| *seconds <= profile.delay_s as f64) {
             let delay = profile.delay_s;
             return Err((
-                "outside-window",
+                OUTSIDE_WINDOW,
                 format!("the collection starts after {delay} s, the workload took only {seconds} s"),
             ));
         }

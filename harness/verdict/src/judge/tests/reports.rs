@@ -38,6 +38,7 @@ fn a_recording_that_lacks_events_or_the_window_is_no_nodes() {
         ("events-dropped", "a shorter window or fewer ranks"),
         ("target-error", "harness recipe diagnostics"),
         ("window-missed", "the findings"),
+        ("outside-window", "the findings"),
     ] {
         let mut world = world(&[(cause, Some("n2"))]);
         let verdict = world.one();
