@@ -6,8 +6,11 @@ use base::redact::Redactor;
 use base::text::{shorten, show};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 /// Where the outcome goes.
 #[derive(Clone)]
@@ -31,9 +34,13 @@ struct Patience {
     limit_s: f64,
     /// Attempts after the first: 1, 2, 4 seconds apart, or as the server says.
     retries: u32,
+    /// Of all attempts and the pauses between them: a server may ask for a pause of a day.
+    total: Duration,
 }
 
-const PATIENCE: Patience = Patience { limit_s: 10.0, retries: 3 };
+const PATIENCE: Patience = Patience { limit_s: 10.0, retries: 3, total: Duration::from_secs(90) };
+/// So much of the answers to all attempts is read, in bytes: only their status counts.
+const MOST_ANSWER: u64 = 1 << 20;
 /// No attempt begins later, in seconds.
 const LAST_ATTEMPT_S: u32 = 60;
 /// A block of SHA-256, in bytes.
@@ -79,9 +86,7 @@ fn host(url: &str) -> &str {
 fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result<(), String> {
     let folder = std::env::temp_dir();
     store::trust::check_temporary(&folder).map_err(|error| error.to_string())?;
-    let mut file = tempfile::NamedTempFile::new_in(&folder).map_err(|error| error.to_string())?;
-    // Its answer; curl cannot take back what it wrote to `/dev/null` before it tries again.
-    let answer = tempfile::NamedTempFile::new_in(folder).map_err(|error| error.to_string())?;
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| error.to_string())?;
     file.write_all(body).map_err(|error| error.to_string())?;
     let mut options = vec![
         ("url", webhook.url.clone()),
@@ -92,7 +97,6 @@ fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result
         ("max-time", patience.limit_s.to_string()),
         ("retry", patience.retries.to_string()),
         ("retry-max-time", LAST_ATTEMPT_S.to_string()),
-        ("output", answer.path().display().to_string()),
         ("write-out", "%{http_code}".to_owned()),
     ];
     if let Some(variable) = &webhook.secret_variable {
@@ -101,7 +105,8 @@ fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result
             .push(("header", format!("X-Harness-Signature-256: sha256={}", hmac(secret.as_bytes(), body))));
     }
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
-    let mut config = "silent\nshow-error\nretry-all-errors\n".to_owned();
+    // A user's own settings of curl may follow redirects, and so take the outcome to another host.
+    let mut config = "silent\nshow-error\nretry-all-errors\nno-location\n".to_owned();
     for (name, value) in options {
         // Infallible: writing to a string.
         let _ = writeln!(config, "{name} = \"{}\"", quoted(&value));
@@ -115,6 +120,29 @@ fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result
         .spawn()
         .map_err(|error| format!("`curl` cannot be started: {error}"))?;
     let written = curl.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(config.as_bytes()));
+    // The answers of all attempts, then the status of the last, which is the last that curl writes.
+    let (answered, end_of) = mpsc::channel();
+    let stdout = curl.stdout.take();
+    thread::spawn(move || {
+        let mut answer = Vec::new();
+        if let Some(stdout) = stdout {
+            // An error ends the answer, which then has no status.
+            let _ = stdout.take(MOST_ANSWER + 1).read_to_end(&mut answer);
+        }
+        // After a timeout the receiver is gone.
+        let _ = answered.send(answer);
+    });
+    let answer = match end_of.recv_timeout(patience.total) {
+        Ok(answer) if answer.len() as u64 <= MOST_ANSWER => answer,
+        other => {
+            // It may have ended by itself meanwhile.
+            let _ = curl.kill().and_then(|()| curl.wait());
+            return Err(match other {
+                Ok(_) => format!("its answer is longer than {MOST_ANSWER} bytes"),
+                Err(_) => format!("no answer after {} seconds", patience.total.as_secs()),
+            });
+        }
+    };
     let output =
         written.and_then(|()| curl.wait_with_output()).map_err(|error| format!("`curl`: {error}"))?;
     if !output.status.success() {
@@ -122,7 +150,7 @@ fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result
         let last = text.lines().rev().find(|line| !line.starts_with("Warning:")).unwrap_or("no message");
         return Err(shorten(&show(last), 200));
     }
-    match String::from_utf8_lossy(&output.stdout).trim() {
+    match &*String::from_utf8_lossy(&answer[answer.len().saturating_sub(3)..]) {
         code if code.len() == 3 && code.starts_with('2') => Ok(()),
         code => Err(format!("it answered with HTTP status {}", show(code))),
     }
@@ -145,9 +173,9 @@ mod tests {
     use super::*;
     use std::io::{BufRead, BufReader, Read};
     use std::net::{TcpListener, TcpStream};
-    use std::thread::{self, JoinHandle};
+    use std::thread::JoinHandle;
 
-    const SHORT: Patience = Patience { limit_s: 0.5, retries: 1 };
+    const SHORT: Patience = Patience { limit_s: 0.5, retries: 1, total: Duration::from_secs(60) };
 
     /// What a server does with a connection.
     #[derive(Clone, Copy)]
@@ -159,6 +187,10 @@ mod tests {
         Nothing,
         /// It closes the connection.
         Reset,
+        /// A body that ends only when the reader has gone.
+        Endless(u16),
+        /// To another path, which another host could have as well.
+        Redirect,
     }
 
     /// Head and body.
@@ -190,6 +222,21 @@ mod tests {
                     }
                     Answer::Nothing => open.push(stream),
                     Answer::Reset => {}
+                    Answer::Endless(code) => {
+                        stream.write_all(format!("HTTP/1.1 {code} Some\r\n\r\n").as_bytes()).unwrap();
+                        let mut written = 0;
+                        while stream.write_all(&[b'2'; 1 << 16]).is_ok() {
+                            written += 1 << 16;
+                            assert!(written < 1 << 30, "all of it was read");
+                        }
+                    }
+                    Answer::Redirect => {
+                        let place = format!("http://{}/elsewhere", stream.local_addr().unwrap());
+                        let head = format!(
+                            "HTTP/1.1 307 Some\r\nLocation: {place}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                        );
+                        stream.write_all(head.as_bytes()).unwrap();
+                    }
                 }
                 request
             });
@@ -211,9 +258,17 @@ mod tests {
     }
 
     fn sent(answers: &[Answer], secret_variable: Option<&str>) -> (Result<(), String>, Vec<Request>) {
+        sent_within(answers, secret_variable, SHORT)
+    }
+
+    fn sent_within(
+        answers: &[Answer],
+        secret_variable: Option<&str>,
+        patience: Patience,
+    ) -> (Result<(), String>, Vec<Request>) {
         let (url, server) = serve(answers);
         let webhook = Webhook { url, secret_variable: secret_variable.map(str::to_owned) };
-        let result = post(&webhook, "run-1", b"{\"a\":1}\n", SHORT);
+        let result = post(&webhook, "run-1", b"{\"a\":1}\n", patience);
         (result, server.join().unwrap().0)
     }
 
@@ -268,6 +323,22 @@ mod tests {
         assert!(why.contains("timed out") && !why.contains("hidden"), "{why}");
         let (result, _) = sent(&[], Some("HARNESS_NO_SUCH_VARIABLE"));
         assert!(result.unwrap_err().ends_with("`HARNESS_NO_SUCH_VARIABLE` is not set"));
+    }
+
+    #[test]
+    fn an_answer_without_end_is_cut_off_and_a_redirect_is_not_followed() {
+        // The server takes one connection each: neither is repeated.
+        let long = Patience { limit_s: 60.0, ..SHORT };
+        for code in [200, 500] {
+            let (result, requests) = sent_within(&[Answer::Endless(code)], None, long);
+            assert_eq!(result, Err("its answer is longer than 1048576 bytes".to_owned()), "{code}");
+            assert_eq!(requests.len(), 1, "{code}");
+        }
+        let (result, requests) = sent(&[Answer::Redirect], None);
+        assert_eq!((result, requests.len()), (Err("it answered with HTTP status 307".to_owned()), 1));
+        let short = Patience { limit_s: 60.0, total: Duration::from_secs(3), ..SHORT };
+        let (result, _) = sent_within(&[Answer::Nothing], None, short);
+        assert_eq!(result, Err("no answer after 3 seconds".to_owned()));
     }
 
     #[test]
