@@ -95,7 +95,7 @@ pub fn cases_that_blame(runs: &Path, id: &str, node: &str) -> Result<Grounds, St
         explained = open(runs, earlier)?;
         of = &explained;
     }
-    let all = of_run(of, node);
+    let all = from_run(of, node);
     match all.is_empty() {
         true => Err(blames_not(of.id(), node)),
         false => Ok(Grounds::new(of, all)),
@@ -125,7 +125,7 @@ fn open(runs: &Path, id: &str) -> Result<Run, String> {
     }
 }
 
-fn of_run(run: &Run, node: &str) -> BTreeSet<Ground> {
+fn from_run(run: &Run, node: &str) -> BTreeSet<Ground> {
     let mut grounds = BTreeSet::new();
     if run.left_out().iter().any(|left| left.node == node && left.after.is_none()) {
         grounds.insert(Ground::Probe);
@@ -136,7 +136,7 @@ fn of_run(run: &Run, node: &str) -> BTreeSet<Ground> {
             let Culprit::Culprit { node: own, part, .. } = culprit else { continue };
             if own == node {
                 is_named_by_case = true;
-                grounds.extend(of_case(case, node, part));
+                grounds.extend(from_case(case, node, part));
             }
         }
     }
@@ -144,13 +144,13 @@ fn of_run(run: &Run, node: &str) -> BTreeSet<Ground> {
     let is_by_run = |one: &&Culprit| one.nodes().contains(&node) && (!is_named_by_case || is_of_node(one));
     let by_run: Vec<&Culprit> = run.culprits.iter().filter(is_by_run).collect();
     if !is_named_by_case || !by_run.is_empty() {
-        grounds.extend(of_all_cases(run, node, &by_run));
+        grounds.extend(from_all_cases(run, node, &by_run));
     }
     grounds
 }
 
 /// By the numbers of the part, else of the node, else of its jobs.
-fn of_case(case: &CaseVerdict, node: &str, part: &str) -> Vec<Ground> {
+fn from_case(case: &CaseVerdict, node: &str, part: &str) -> Vec<Ground> {
     let red: Vec<&Verdict> = red(case, node).collect();
     let is_of_part = |one: &&&Verdict| one.node.as_deref() == Some(node) && one.part.as_deref() == Some(part);
     let is_of_node = |one: &&&Verdict| one.node.as_deref() == Some(node);
@@ -159,13 +159,13 @@ fn of_case(case: &CaseVerdict, node: &str, part: &str) -> Vec<Ground> {
     let chosen = [of_part, of_node, red].into_iter().find(|some| !some.is_empty()).unwrap_or_default();
     if chosen.is_empty() {
         // Its rates were compared with each other.
-        return vec![of_whole_case(case, true)];
+        return vec![from_whole_case(case, true)];
     }
-    chosen.into_iter().map(|one| of_verdict(case, one)).collect()
+    chosen.into_iter().map(|one| from_verdict(case, one)).collect()
 }
 
 /// By elimination: the number that the evidence begins with, else what has no number, else all that is red.
-fn of_all_cases(run: &Run, node: &str, by_run: &[&Culprit]) -> Vec<Ground> {
+fn from_all_cases(run: &Run, node: &str, by_run: &[&Culprit]) -> Vec<Ground> {
     let all: Vec<(&CaseVerdict, &Verdict)> =
         run.cases.iter().flat_map(|case| red(case, node).map(|one| (&**case, one))).collect();
     let causes: BTreeSet<&str> = by_run.iter().map(|one| cause(one)).collect();
@@ -179,7 +179,7 @@ fn of_all_cases(run: &Run, node: &str, by_run: &[&Culprit]) -> Vec<Ground> {
     if chosen.is_empty() {
         chosen = all;
     }
-    chosen.into_iter().map(|(case, one)| of_verdict(case, one)).collect()
+    chosen.into_iter().map(|(case, one)| from_verdict(case, one)).collect()
 }
 
 fn cause(culprit: &Culprit) -> &str {
@@ -206,18 +206,18 @@ fn nodes(verdict: &Verdict) -> Vec<String> {
     nodeset::expand(&verdict.nodes).unwrap_or_default()
 }
 
-fn of_verdict(case: &CaseVerdict, verdict: &Verdict) -> Ground {
+fn from_verdict(case: &CaseVerdict, verdict: &Verdict) -> Ground {
     match verdict.observed {
         Some(_) => Ground::Number {
             metric: verdict.metric.clone(),
             part: verdict.part.clone(),
             spans: nodes(verdict).len() > 1,
         },
-        None => of_whole_case(case, false),
+        None => from_whole_case(case, false),
     }
 }
 
-fn of_whole_case(case: &CaseVerdict, is_compared: bool) -> Ground {
+fn from_whole_case(case: &CaseVerdict, is_compared: bool) -> Ground {
     Ground::Case { suite: case.suite.clone(), case: case.case.clone(), is_compared }
 }
 

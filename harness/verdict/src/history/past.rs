@@ -454,7 +454,7 @@ impl Run {
     }
 
     /// How many of its verdicts are red.
-    pub fn red_verdicts(&self) -> usize {
+    pub(crate) fn red_verdicts(&self) -> usize {
         red(&self.cases)
     }
 
