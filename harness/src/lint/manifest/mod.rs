@@ -34,7 +34,12 @@ pub fn manifests(sources: &[Source]) -> Linted {
     let manifests = Manifests { documents };
     findings.all.extend(rules::check(&manifests).all);
     let mut linted = Linted::default();
-    if let ([first, ..], true, true) = (sources, manifests.documents.is_empty(), findings.all.is_empty()) {
+    let is_nothing =
+        |document: &Document| document.kind.is_empty() && !document.is_values && document.pods.is_empty();
+    if findings.all.is_empty()
+        && manifests.documents.iter().all(is_nothing)
+        && let Some(first) = sources.first()
+    {
         let what = "no object of Kubernetes and no Helm values in it";
         linted.diagnostics.push(Diagnostic::in_file(&first.name, what));
     }

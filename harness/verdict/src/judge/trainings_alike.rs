@@ -26,7 +26,7 @@ pub(super) fn unnamed(
         let worst = outcome.worst.get(*metric).map_or("out of bounds", String::as_str);
         let evidence = format!(
             "no node of `{case}` stands out: {metric} {worst}; look at its data loader, its NCCL settings and its \
-             software: `harness compare`, `harness diagnose`"
+             software: `harness compare RUN`, `harness diagnose latest`"
         );
         lines.push(Culprit::Fleet { evidence });
     }
