@@ -82,7 +82,10 @@ fn every_document_is_read_and_lists_are_what_they_hold() {
     assert_found(&[("a.yaml", &two)], &["a.yaml:15:14: image `app` without a tag"]);
     let list = "apiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: Pod\n    metadata: {name: a}\n    spec: {containers: [{name: a, image: app}]}\n";
     assert_found(&[("a.yaml", list)], &["a.yaml:7:42: image `app` without a tag"]);
-    assert_found(&[("a.yaml", ""), ("b.yaml", "# none\n"), ("c.yaml", "---\n---\n")], &[]);
+    assert_found(
+        &[("a.yaml", ""), ("b.yaml", "# none\n"), ("c.yaml", "---\n---\n")],
+        &["a.yaml: no object of Kubernetes and no Helm values in it"],
+    );
 }
 
 #[test]
