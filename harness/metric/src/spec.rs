@@ -112,6 +112,8 @@ pub enum Role {
     Traffic,
     /// It compares numbers of one job with each other.
     ComparesWithin,
+    /// It compares the ranks of a job with each other: within bounds, none keeps the others waiting.
+    ComparesRanks,
     /// Judged over all rounds of a case at once.
     OverRounds,
     /// Of one flow between two NICs; what is judged over all rounds is made from these.

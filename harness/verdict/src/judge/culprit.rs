@@ -282,8 +282,11 @@ fn slow_nodes(
             .filter(|outcome| outcome.judged.contains_key(metric))
             .partition(|outcome| outcome.judged.get(metric) == Some(&true));
         if trainings_alike::is_of_training(catalogue, metric) {
-            let has_good = |outcome: &&JobOutcome| good.iter().any(|good| good.case == outcome.case);
-            let (some, all): (Vec<&JobOutcome>, Vec<&JobOutcome>) = bad.into_iter().partition(has_good);
+            let is_alike = |outcome: &&JobOutcome| {
+                let has_good = good.iter().any(|good| good.case == outcome.case);
+                !has_good && trainings_alike::none_is_late(outcome, outcomes, catalogue)
+            };
+            let (all, some): (Vec<&JobOutcome>, Vec<&JobOutcome>) = bad.into_iter().partition(is_alike);
             bad = some;
             alike.extend(all.into_iter().map(|outcome| (metric, outcome)));
         }

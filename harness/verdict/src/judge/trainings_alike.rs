@@ -1,12 +1,11 @@
-//! Trainings that are out of bounds on all nodes of their case alike: their numbers name none of these.
+//! Trainings that are out of bounds although no rank keeps the others waiting: their numbers name no node.
 
 use metric::Role;
 use model::artefact::{Culprit, JobOutcome};
 use recipes::catalogue::Catalogue;
 use std::collections::BTreeSet;
 
-/// A line for each case whose trainings are all out of bounds, on all of their nodes alike, where nothing names one of
-/// these: each rank waits for the others, so that their numbers separate no node, and software is the likelier cause.
+/// A line for each case of such trainings, where nothing names one of their nodes: software is the likelier cause.
 pub(super) fn unnamed(
     alike: &[(&str, &JobOutcome)],
     explained: &BTreeSet<&str>,
@@ -25,12 +24,23 @@ pub(super) fn unnamed(
         }
         let worst = outcome.worst.get(*metric).map_or("out of bounds", String::as_str);
         let evidence = format!(
-            "no node of `{case}` stands out: {metric} {worst}; look at its data loader, its NCCL settings and its \
-             software: `harness compare RUN`, `harness diagnose latest`"
+            "no rank of `{case}` keeps the others waiting: {metric} {worst}; look at its data loader, its NCCL settings \
+             and its software: `harness compare RUN`, `harness diagnose latest`"
         );
         lines.push(Culprit::Fleet { evidence });
     }
     lines
+}
+
+/// Whether its ranks were compared with each other, in this job or in another one on its nodes, and none was late. Where
+/// they were not, one slow node may be behind it, as behind a slow collective.
+pub(super) fn none_is_late(outcome: &JobOutcome, all: &[JobOutcome], catalogue: &Catalogue) -> bool {
+    let compares =
+        |metric: &str| catalogue.metric(metric).is_some_and(|(_, metric)| metric.is(Role::ComparesRanks));
+    let holds_all = |other: &&JobOutcome| outcome.nodes.iter().all(|node| other.nodes.contains(node));
+    let compared = all.iter().filter(holds_all).flat_map(|other| &other.judged);
+    let mut are_late = compared.filter(|(metric, _)| compares(metric)).map(|(_, failed)| *failed).peekable();
+    are_late.peek().is_some() && are_late.all(|is_late| !is_late)
 }
 
 /// Whether it is a number of a training as a whole.
@@ -64,25 +74,38 @@ mod tests {
     }
 
     #[test]
-    fn a_training_that_is_slow_on_all_of_its_nodes_suspects_none_of_them() {
-        let slow = |nodes: &[&str]| judged(nodes, "train.step_time", true);
-        let good = |nodes: &[&str]| judged(nodes, "train.step_time", false);
+    fn a_slow_training_in_which_no_rank_is_late_suspects_no_node() {
+        let with = |nodes: &[&str], slow: bool, late: Option<bool>| {
+            let mut outcome = judged(nodes, "train.step_time", slow);
+            outcome.judged.extend(late.map(|late| ("straggler.late_share".to_owned(), late)));
+            outcome
+        };
+        let alike = |nodes: &[&str]| with(nodes, true, Some(false));
         for jobs in [
-            vec![slow(&["n1", "n2"])],
-            vec![slow(&["n1"])],
-            vec![slow(&["n1", "n2"]), slow(&["n3", "n4"])],
-            vec![slow(&["n1"]), slow(&["n2"])],
+            vec![alike(&["n1", "n2"])],
+            vec![alike(&["n1"])],
+            vec![alike(&["n1", "n2"]), alike(&["n3", "n4"])],
+            // Another job compared the ranks on its nodes.
+            vec![
+                with(&["n1", "n2"], true, None),
+                JobOutcome { case: "d".into(), ..with(&["n1", "n2"], false, Some(false)) },
+            ],
         ] {
             assert_eq!(lines(&jobs), ["no culprit"], "{jobs:?}");
         }
-        let mut several = slow(&["n1", "n2"]);
+        // One slow node may be behind it where nothing compared the ranks, or not all of them.
+        let other = JobOutcome { case: "d".into(), ..judged(&["n1", "n3"], "straggler.late_share", false) };
+        for jobs in [vec![with(&["n1", "n2"], true, None)], vec![with(&["n1", "n2"], true, None), other]] {
+            assert_eq!(lines(&jobs), ["suspects n1 n2"], "{jobs:?}");
+        }
+        let mut several = alike(&["n1", "n2"]);
         several.judged.insert("train.mfu".into(), true);
         several.worst.insert("train.mfu".into(), "21.0 %, limit 30.0 % (job j, 2 nodes)".into());
         let [Culprit::Fleet { evidence }] = &culprits_of_run(&[several], &[], &Catalogue::built_in())[..]
         else {
             panic!("one line for each case");
         };
-        let start = "no node of `c` stands out: train.mfu 21.0 %, limit 30.0 % (job j, 2 nodes); look at";
+        let start = "no rank of `c` keeps the others waiting: train.mfu 21.0 %, limit 30.0 % (job j, 2 nodes); look at";
         assert!(evidence.starts_with(start), "{evidence}");
         // What one of its nodes is blamed for explains it.
         let named = [Culprit::Culprit {
@@ -91,10 +114,11 @@ mod tests {
             evidence: "late".into(),
             code: None,
         }];
-        assert_eq!(culprits_of_run(&[slow(&["n1", "n2"])], &named, &Catalogue::built_in()), []);
+        assert_eq!(culprits_of_run(&[alike(&["n1", "n2"])], &named, &Catalogue::built_in()), []);
         // Trainings of the case that did well separate its nodes.
-        assert_eq!(lines(&[slow(&["n1", "n2"]), good(&["n3", "n4"])]), ["suspects n1 n2"]);
-        assert_eq!(lines(&[slow(&["n1"]), good(&["n2"]), good(&["n3"])]), ["culprit n1 node"]);
+        let good = |nodes: &[&str]| with(nodes, false, Some(false));
+        assert_eq!(lines(&[alike(&["n1", "n2"]), good(&["n3", "n4"])]), ["suspects n1 n2"]);
+        assert_eq!(lines(&[alike(&["n1"]), good(&["n2"]), good(&["n3"])]), ["culprit n1 node"]);
         // An isolation finds which node makes a collective slow.
         assert_eq!(lines(&[judged(&["n1", "n2"], "nccl.busbw", true)]), ["suspects n1 n2"]);
     }

@@ -11,7 +11,7 @@ use crate::stragglers::{Culprit, Evidence, Judgement, Limits, Rounds, Verdict, W
 use metric::finding::Finding;
 use metric::finding_kinds;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, Files, MetricSpec, Names, RunNoise};
+use metric::{Blames, Dim, Files, MetricSpec, Names, Role, RunNoise};
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV};
 use nsys::trace::Trace;
@@ -22,10 +22,14 @@ const fn rank_metric(name: &'static str, about: &'static str, unit: Unit, better
 }
 
 const fn late(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
-    rank_metric(name, about, unit, Better::Lower).blaming(Blames::Part).naming(Names::Findings(STRAGGLER)).next(
-        "on {nodes}, see the rank in the finding: if its kernels are as long as those of others, check its process (CPU, \
-         data loader, storage, garbage collection), else its GPU (clocks, temperature)",
-    )
+    rank_metric(name, about, unit, Better::Lower)
+        .blaming(Blames::Part)
+        .with(&[Role::ComparesRanks])
+        .naming(Names::Findings(STRAGGLER))
+        .next(
+            "on {nodes}, see the rank in the finding: if its kernels are as long as those of others, check its process \
+             (CPU, data loader, storage, garbage collection), else its GPU (clocks, temperature)",
+        )
 }
 
 /// The finding of a rank that keeps the others waiting.
