@@ -63,8 +63,8 @@ const ATTACKS: &[(&str, &str, Verdict)] = &[
     (
         "case-folder-is-a-link",
         // The other node's job has begun by then: its scheduler opens its files by their path.
-        "d=$(dirname $PWD); for n in $(seq 500); do s=($d/*1/stdout*); [[ -s ${s[0]} ]] && break; sleep 0.02; done; \
-         cd /; mv $d $d.real; ln -s CANARY/case $d",
+        "d=$(dirname $PWD); for n in $(seq 1000); do s=($d/*1/stdout*); [[ -s ${s[0]} ]] && break; sleep 0.02; done; \
+         cd /; until [[ -L $d ]]; do mv -T $d $d.$RANDOM; ln -sT CANARY/case $d; done",
         Error,
     ),
 ];
@@ -180,7 +180,9 @@ fn judge(child: Child, project: &Project, canaries: &Canaries, nodes: [&str; 2])
                 (true, _, Either) => true,
             };
             if !is_fit {
-                odd.push(format!("{name}: {text}"));
+                let raw = project.latest().join(format!("cases/{name}/raw/{}", nodes[1]));
+                let stderr = fs::read_to_string(raw.join("stderr")).unwrap_or_default();
+                odd.push(format!("{name}: {text}\n{stderr}"));
             }
         }
     }
