@@ -20,7 +20,7 @@ fn links(page: &str) -> Vec<&str> {
 fn runs_of_each_kind_have_a_page_and_the_site_links_to_nothing_outside() {
     let project = little::project();
     let one = little::ended(&project);
-    let ran = project.harness(&["--suite", "canary", "-q"]);
+    let ran = project.harness(&["--suite", "canary", "nic-slow", "-q"]);
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     let canary = little::id(&project);
     let ran = project.harness(&["site"]);
