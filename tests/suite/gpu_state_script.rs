@@ -164,10 +164,16 @@ fn a_gpu_that_is_lost_under_load_leaves_the_others_listed() {
         let listed =
             |gpu: u32| states.gpus[&gpu].readings.iter().filter(|it| it.phase == Phase::After).count();
         assert_eq!((listed(0), listed(1)), (1, 0), "exit code {code}: {states:?}");
+        assert_eq!((states.gpus[&0].lost, states.gpus[&1].lost), (false, true), "exit code {code}");
         assert_eq!(
             states.failed,
             ["Unable to determine the device handle for GPU1: 0000:CA:00.0: GPU is lost"]
         );
+        // Lost before the program: the others are read all the same.
+        let (_, states) = run(&folder, &["0", "out.txt", "true"]);
+        let states = states.expect("read");
+        assert_eq!(states.gpus.keys().copied().collect::<Vec<u32>>(), [0], "exit code {code}: {states:?}");
+        assert_eq!((states.gpus[&0].readings.len(), states.failed.len()), (2, 2), "exit code {code}");
     }
 }
 

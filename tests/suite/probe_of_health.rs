@@ -357,6 +357,24 @@ fn errors_that_the_host_corrected_are_none_and_those_that_it_did_not_are_listed(
     assert_eq!(facts_with(HEALTHY, "cat 'health.txt'", &log)["kernel_errors"], serde_json::json!(broken));
 }
 
+/// Lines with an Xid are in `xid`.
+#[test]
+fn gpus_that_the_driver_lost_or_could_not_start_are_errors_of_the_kernels_log() {
+    let other = [
+        "[1.0] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  570.133.20",
+        "[2.0] NVRM: Xid (PCI:0000:53:00): 79, GPU has fallen off the bus.",
+    ];
+    let broken = [
+        "[3.0] NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.",
+        "[4.0] NVRM: fallen off the bus and is not responding to commands.",
+        "[5.0] NVRM: GPU 0000:5d:00.0: RmInitAdapter failed! (0x62:0x65:1842)",
+        "[6.0] NVRM: GPU 0000:5d:00.0: rm_init_adapter failed, device minor number 3",
+        "[7.0] NVRM: RmInitAdapter failed! (0x26:0x38:1096)",
+    ];
+    let log = [&other[..], &broken[..]].concat().join("\n");
+    assert_eq!(facts_with(HEALTHY, "cat 'health.txt'", &log)["kernel_errors"], serde_json::json!(broken));
+}
+
 #[test]
 fn a_driver_that_does_not_answer_in_time_is_unknown_and_no_error_of_a_gpu() {
     // `timeout` ends with that.

@@ -82,7 +82,7 @@ fn parse_answer(text: &str) -> ProbeAnswer {
     for key in reported.keys() {
         let Some((word, key)) = key.split_once(' ') else { continue };
         let is_declared = FACTS.iter().any(|fact| fact.name == key) || (word != "fact" && key == "processes");
-        assert!(is_declared || word == "clock", "no such fact is declared: {word} {key}");
+        assert!(is_declared || ["clock", "host"].contains(&word), "no such fact is declared: {word} {key}");
     }
     reported
 }
@@ -141,6 +141,8 @@ fn everything_that_tools_report_is_reported() {
     assert_eq!(of("item processes"), "4711, python3");
     assert_eq!(of("item xid"), "[1.0] NVRM: Xid (PCI:0000:53:00): 79, GPU has fallen off the bus");
     assert_eq!(of("item nics"), "rdmap79s0; rdmap80s0");
+    let own = fs::read_to_string("/proc/sys/kernel/hostname").expect("read");
+    assert_eq!(of("host name"), own.trim());
     assert_eq!(of("item nics_down"), "rdmap80s0 1: DOWN");
     assert_eq!(of("fact efa"), "2.17.2g");
     assert_eq!(of("fact libfabric"), "2.1.0amzn4.0");

@@ -25,6 +25,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
+use verdict::fingerprint;
 use verdict::profile_audit::RankReport;
 
 /// The metrics of a case, and the findings of its recipes. `folder` is the case's folder; `kept` holds extracts of
@@ -79,7 +80,10 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
     let mut rows = Vec::new();
     let gpu_places = probe.map(|probe| gpu_places(planned, probe)).unwrap_or_default();
     let input = job_input(case, instance, planned, record, collected, &reports, folder);
-    let input = JobInput { kept, gpu_places, ..input };
+    // A container may have a name of its own.
+    let on_hosts = probe.filter(|_| fingerprint::image(planned).is_none());
+    let host_names = on_hosts.map(|probe| host_names(&planned.nodes, probe)).unwrap_or_default();
+    let input = JobInput { kept, gpu_places, host_names, ..input };
     let mut result = JobAnalysis::default();
     result.findings.extend(reports.into_iter().flat_map(|report| report.findings));
     result.findings.extend(reports::chatter(planned, collected, folder));
@@ -148,6 +152,17 @@ fn gpu_places(planned: &PlannedJob, probe: &Probe) -> BTreeMap<String, BTreeSet<
     };
     let of_job = probe.nodes.iter().filter(|node| planned.nodes.contains(&node.node));
     of_job.map(|node| (node.node.clone(), of_node(node))).filter(|(_, places)| !places.is_empty()).collect()
+}
+
+/// By node. A name that several nodes have names none of them.
+fn host_names(nodes: &[String], probe: &Probe) -> BTreeMap<String, String> {
+    let first_part = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    let named = || probe.nodes.iter().filter_map(|node| Some((node, node.host_name.as_deref()?)));
+    let mut nodes_of: BTreeMap<String, usize> = BTreeMap::new();
+    named().for_each(|(_, name)| *nodes_of.entry(first_part(name)).or_default() += 1);
+    let of_job = named().filter(|(node, _)| nodes.contains(&node.node));
+    let names_one = of_job.filter(|(_, name)| nodes_of.get(&first_part(name)) == Some(&1));
+    names_one.map(|(node, name)| (node.node.clone(), name.to_owned())).collect()
 }
 
 /// The result of a job whose files made a recipe panic: it has no metrics, and the other jobs stand.
@@ -269,6 +284,7 @@ fn job_input(
         expected_exports: reports.iter().map(|report| (report.rank, report.node.clone())).collect(),
         window: reports::window(planned, collected, folder),
         gpu_places: BTreeMap::new(),
+        host_names: BTreeMap::new(),
         kept: Arc::default(),
     }
 }
@@ -365,4 +381,32 @@ fn nic_rates(rows: &[Metric]) -> Vec<Metric> {
         *best = best.max(row.value);
     }
     best.into_iter().map(|(dims, rate)| nic_flows::NIC_RATE.of(dims, rate)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_name_that_several_nodes_have_names_none_of_them() {
+        let node = |(node, name): &(&str, Option<&str>)| ProbedNode {
+            node: (*node).to_owned(),
+            host_name: name.map(str::to_owned),
+            ..ProbedNode::default()
+        };
+        let probe = |nodes: &[(&str, Option<&str>)]| Probe {
+            format: Format,
+            harness: "0.1.0".to_owned(),
+            simulated: false,
+            inventory: "a".to_owned(),
+            instance: "p5".to_owned(),
+            at: "2026-01-01T00:00:00Z".to_owned(),
+            nodes: nodes.iter().map(node).collect(),
+        };
+        let of_job = ["a", "b"].map(str::to_owned);
+        let read = |nodes: &[(&str, Option<&str>)]| host_names(&of_job, &probe(nodes));
+        let known = read(&[("a", Some("ip-1.x")), ("b", None), ("c", Some("ip-3"))]);
+        assert_eq!(known, [("a".to_owned(), "ip-1.x".to_owned())].into());
+        assert!(read(&[("a", Some("ip-1.x")), ("c", Some("ip-1.y"))]).is_empty());
+    }
 }

@@ -64,7 +64,9 @@ impl<'a> ReturnCase<'a> {
         own.insert(self.subject.node.clone());
         let mut stay: BTreeSet<String> = BTreeSet::new();
         for sighting in &self.record.seen {
-            stay.extend(self.probed(sighting).iter().flat_map(numbers_of).map(str::to_owned));
+            let probed = self.probed(sighting);
+            stay.extend(probed.iter().flat_map(numbers_of).map(str::to_owned));
+            own.extend(probed.and_then(|node| node.host_name));
         }
         let mut names = SiteNames::default();
         let mut peers: BTreeSet<String> =
@@ -74,7 +76,8 @@ impl<'a> ReturnCase<'a> {
             let probe = run.stored.probe().ok().flatten();
             let probed = probe.as_ref().map(|probe| probe.nodes.as_slice()).unwrap_or_default();
             names.numbers.add(probed.iter(), &stay);
-            peers.extend(run.plan().nodes.iter().chain(probed.iter().map(|node| &node.node)).cloned());
+            let named = probed.iter().flat_map(|node| [Some(&node.node), node.host_name.as_ref()]).flatten();
+            peers.extend(run.plan().nodes.iter().chain(named).cloned());
             for (what, name) in names_in(run.plan()) {
                 others.entry(name).or_insert(what);
             }

@@ -99,8 +99,8 @@ fn with_digest(image: &str, digest: &str) -> String {
     format!("{}@{digest}", image.split('@').next().unwrap_or_default())
 }
 
-/// As the job's script names it.
-fn image(job: &PlannedJob) -> Option<String> {
+/// The container's image, as the job's script names it.
+pub fn image(job: &PlannedJob) -> Option<String> {
     if job.files.iter().any(|file| file.name == files::CONTAINER) {
         let text = job.files.iter().find(|file| file.name == files::JOB)?.text.as_deref()?;
         return script::read(text).ok()?.image().map(|(_, image)| image.to_owned());

@@ -26,6 +26,7 @@ fn nodes_report() {
             "{node}"
         );
         assert!(node["facts"]["kernel"].is_string(), "{node}");
+        assert_eq!(node["host_name"], node["node"], "{node}");
         // The folder is not there before the first run; the one above it is.
         assert_eq!(node["facts"]["shared"], "writable", "{node}");
         assert!(node["clock_offset"]["at_least_ms"].as_f64().is_some_and(|ms| ms <= 1.0), "{node}");

@@ -17,6 +17,8 @@ pub struct Answer {
     pub unreported: BTreeMap<String, String>,
     /// What is there, and says itself that it is broken.
     pub broken: BTreeMap<String, String>,
+    /// What its kernel calls itself.
+    pub host_name: Option<String>,
     /// The node's clock when the script began, in seconds since 1970.
     pub began_s: Option<f64>,
     /// The same when it ended.
@@ -53,6 +55,7 @@ pub fn read(text: &str) -> Result<Answer, String> {
             }
             ("clock", "begin", value) => answer.began_s = value.parse().ok(),
             ("clock", "end", value) => answer.ended_s = value.parse().ok(),
+            ("host", "name", value) => answer.host_name = is_host_name(value).then(|| value.to_owned()),
             ("fact", key, value) => answer.take(key, value),
             _ => return Err(format!("unexpected line: `{}`", line.escape_debug())),
         }
@@ -194,6 +197,12 @@ fn is_known<T>(cells: &[Option<T>]) -> bool {
 
 /// A GPU that has nothing to do runs slower by its own choice.
 const IDLE: u64 = 1;
+
+/// A kernel without one calls itself `(none)`.
+fn is_host_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+    (1..=253).contains(&text.len()) && text.chars().all(is_part)
+}
 
 fn fact_name(key: &str) -> &str {
     if key == PROCESSES { "busy" } else { key }

@@ -52,6 +52,8 @@ BROKEN+='|nvme nvme[0-9]+: (controller is down|Device not ready|Removing after p
 BROKEN+='|XFS \(.*\): ([Mm]etadata (corruption|CRC error|I/O error)|[Cc]orruption|log I/O error|Filesystem has been shut down|I/O error detected)'
 # The kernel writes `[Hardware Error]` before corrected errors, too, which healthy hosts have.
 BROKEN+='|\[Hardware Error\].*(Uncorrected|event severity: (fatal|recoverable)|_STATUS\[[^]]*\|UE\||[Pp]rocessor context corrupt)'
+# Lines with an Xid are a list of their own.
+BROKEN+='|NVRM: (GPU .*)?(fallen off the bus|RmInitAdapter failed|rm_init_adapter failed)'
 # Of devices that hold no data.
 NO_DISK='dev (loop|sr|fd)[0-9]'
 

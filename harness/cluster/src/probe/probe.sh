@@ -8,7 +8,7 @@
 #   NSYS        the program, or `find`
 # Each line begins with `harness-probe`; then, parted by tabs: `fact KEY VALUE`; `list KEY` and `item KEY VALUE` for each
 # thing in it; `none KEY WHY` where nothing here reports it; `bad KEY WHY` where the source is here and fails;
-# `clock begin|end SECONDS`. The last line is `end`: without it the answer is cut.
+# `clock begin|end SECONDS`; `host name NAME`. The last line is `end`: without it the answer is cut.
 set -u
 LC_ALL=C
 PATH=$PATH:/usr/sbin:/sbin:/usr/local/bin:/opt/amazon/efa/bin
@@ -454,6 +454,8 @@ environment() {
 main() {
   node=$1
   clock begin
+  # Programs name their host so, whatever the inventory calls the node.
+  if first /proc/sys/kernel/hostname; then line host name "$text"; fi
   gpus
   identity
   gpu_health

@@ -12,7 +12,7 @@ use crate::reach::{Command, Host, Reach};
 use crate::run::Clock;
 use base::digest::sha256;
 use config::facts::fact;
-use config::inventory::{Inventory, Kind};
+use config::inventory::{Inventory, Kind, ReachBy};
 use futures::{StreamExt, stream};
 use model::artefact::{Format, Probe, ProbedNode};
 use std::collections::BTreeMap;
@@ -134,8 +134,11 @@ async fn one(probing: &Probing<'_>, node: &str, state: Option<&NodeState>, minut
         narrow(probing, &host, &mut offset).await;
     }
     probed.clock_offset = offset.known();
-    let Answer { facts, unreported, broken, .. } = answer;
+    let Answer { facts, unreported, broken, host_name, .. } = answer;
     (probed.facts, probed.unknown) = (facts, unreported);
+    // Pods have names of their own.
+    let is_host = matches!(probing.inventory.reach, ReachBy::Slurm(_) | ReachBy::Ssh(_));
+    probed.host_name = host_name.filter(|_| is_host);
     let broken = broken.into_iter().map(|(name, why)| format!("`{name}` cannot be read: {why}"));
     fitness::weigh(&mut probed, broken, probing.inventory, probing.allow_busy);
     probed.fingerprint = Some(fingerprint(&probed));

@@ -246,6 +246,15 @@ fn a_truncated_or_odd_answer_is_refused() {
     assert_eq!(odd.unreported["memlock"], "not a whole number: `-1`");
     assert_eq!(odd.unreported["ecc"], "nvidia-smi ended with 9");
     assert_eq!(odd.broken["gpus"], "nvidia-smi ended with 9");
+    let host = |name: &str| {
+        answer::read(&format!("harness-probe\thost\tname\t{name}\nharness-probe\tend\n"))
+            .expect("whole")
+            .host_name
+    };
+    assert_eq!(host("ip-10-0-3-7.ec2.internal").as_deref(), Some("ip-10-0-3-7.ec2.internal"));
+    for none in ["", "(none)", "a b", &"a".repeat(300)] {
+        assert_eq!(host(none), None, "{none}");
+    }
 }
 
 #[test]

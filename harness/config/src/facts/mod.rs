@@ -170,7 +170,7 @@ pub const FACTS: [Fact; 86] = [
     node_fact(
         "kernel_errors",
         FactType::Names,
-        "lines of the kernel's log about broken drives, memory, NVSwitches or PCIe",
+        "lines of the kernel's log about broken drives, memory, NVSwitches or PCIe, and GPUs that its driver lost or could not start",
     ),
     shared_fact("cpus", FactType::Count, "processors that the kernel runs"),
     shared_fact("cpu_model", FactType::Text, "their model"),

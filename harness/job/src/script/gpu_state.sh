@@ -65,6 +65,8 @@ known_fields() {
     query "$list" && return
     named=
     [[ $text =~ Field\ \"([a-z0-9_.]+)\"\ is\ not\ a\ valid ]] && named=${BASH_REMATCH[1]}
+    # One GPU is lost, and the others are listed.
+    [[ -z $named ]] && grep -qE '^[0-9]+, ' <<<"$text" && return
     known=()
     for field in "${fields[@]}"; do
       if [[ $field != "$named" ]]; then
@@ -159,7 +161,7 @@ reading() {
   [[ -n $text ]] && marked row
   if ((code != 0)) || [[ $rest == *'Unable to determine'* || $rest == *' is lost'* ]]; then
     text=${rest:-nvidia-smi ended with $code}
-    text=${text:0:500}
+    text=${text:0:2000}
     marked failed
   fi
 }

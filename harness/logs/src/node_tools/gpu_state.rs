@@ -37,6 +37,9 @@ pub struct Gpu {
     pub links: Option<u32>,
     /// Errors of its links that were counted in between; nothing where they were not read twice.
     pub link_errors: Option<u64>,
+    /// Listed before the program, and not after it, where nvidia-smi listed others of the node and came to its end or said of
+    /// as many GPUs that they are lost.
+    pub lost: bool,
 }
 
 /// When a reading was taken.
@@ -104,6 +107,11 @@ struct Reader {
     errors: BTreeMap<(u32, bool), u64>,
     xids: BTreeMap<bool, BTreeSet<String>>,
     no_log: bool,
+    /// Whether the reading after the program failed, or has a row that cannot be read.
+    failed_after: bool,
+    odd_row_after: bool,
+    /// Its lines that say of a GPU that it is lost.
+    said_lost: BTreeSet<String>,
     /// Why no state was read.
     absent: Option<String>,
 }
@@ -161,9 +169,7 @@ impl Reader {
                 }
             }
             "row" => self.row(rest),
-            "failed" if self.states.failed.len() < 4 => {
-                self.states.failed.push(rest.trim().chars().take(200).collect());
-            }
+            "failed" => self.failed(rest.trim().chars().take(200).collect()),
             "link" => self.link(rest.trim()),
             "xid" if self.xids.values().map(BTreeSet::len).sum::<usize>() < 1000 => {
                 let line = rest.trim().chars().take(300).collect();
@@ -202,9 +208,22 @@ impl Reader {
         has_room.then(|| self.states.gpus.entry(gpu).or_default())
     }
 
+    fn failed(&mut self, why: String) {
+        if self.is_after() {
+            self.failed_after = true;
+            if self.said_lost.len() < MOST_GPUS && SAID_LOST.iter().any(|words| why.contains(words)) {
+                self.said_lost.insert(why.clone());
+            }
+        }
+        if self.states.failed.len() < 4 {
+            self.states.failed.push(why);
+        }
+    }
+
     fn row(&mut self, row: &str) {
         let values: Vec<&str> = row.split(',').map(str::trim).collect();
         if values.len() != self.fields.len() {
+            self.odd_row_after |= self.is_after();
             return;
         }
         let value = |name: &str| {
@@ -274,7 +293,23 @@ impl Reader {
         }
     }
 
+    /// A query that broke off, or a row that cannot be read, leaves out GPUs that are sound.
+    fn find_lost(&mut self) {
+        let listed = |gpu: &Gpu, phase: Phase| gpu.readings.iter().any(|reading| reading.phase == phase);
+        let gpus = self.states.gpus.values();
+        let missing =
+            gpus.clone().filter(|gpu| listed(gpu, Phase::Before) && !listed(gpu, Phase::After)).count();
+        let has_others = gpus.clone().any(|gpu| listed(gpu, Phase::After));
+        let is_explained = !self.failed_after || missing <= self.said_lost.len();
+        if self.states.complete && has_others && is_explained && !self.odd_row_after {
+            for gpu in self.states.gpus.values_mut() {
+                gpu.lost = listed(gpu, Phase::Before) && !listed(gpu, Phase::After);
+            }
+        }
+    }
+
     fn finish(mut self) -> GpuStates {
+        self.find_lost();
         // Where no GPU of the node has links, none misses any.
         if !self.links.is_empty() {
             for key in &self.linkless {
@@ -309,6 +344,9 @@ impl Reader {
 
 /// `NVML: Unable to retrieve Nvlink information as all links are inActive`, below the GPU's name.
 const LINKLESS: &str = "all links are inactive";
+
+/// In what nvidia-smi says of a GPU that it goes on without.
+const SAID_LOST: [&str; 2] = ["Unable to determine", "is lost"];
 
 /// What speaks against a link. Words that were mended on the way (`FEC`, `Raw`, `Symbol`) are counted by the million on sound
 /// ones from NVLink 5 on.

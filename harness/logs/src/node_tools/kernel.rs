@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const LINES: usize = 3;
 pub(super) const LOST: &str = "fallen off the bus";
 pub(super) const NOT_STARTED: &str = "probe routine failed";
+/// In newer drivers with the GPU's address before it.
+pub(super) const FAILED_STARTS: [&str; 2] = ["RmInitAdapter failed", "rm_init_adapter failed"];
 pub(super) const OF_GSP: &str = "GSP Timeout";
 
 /// How often each Xid stands in a log of the kernel, by device; GPUs that it lost are failures.
@@ -15,6 +17,7 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
     let mut all: BTreeMap<(&str, &str, u32), u32> = BTreeMap::new();
     let mut events: BTreeMap<(&str, String), u32> = BTreeMap::new();
     let mut lost: BTreeSet<String> = BTreeSet::new();
+    let mut failed_starts: BTreeSet<String> = BTreeSet::new();
     let mut failed_probes = 0_u32;
     // The GPU that the driver named last, and how many of its lines ago.
     let mut named: Option<(&str, usize)> = None;
@@ -33,6 +36,11 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
             *events.entry((LOST, gpu())).or_default() += 1;
         } else if message.contains(NOT_STARTED) {
             failed_probes += 1;
+        } else if FAILED_STARTS.iter().any(|words| message.contains(words)) {
+            // Other lines may be of another GPU.
+            let gpu = message.split_whitespace().find_map(device).unwrap_or("a GPU that is not named");
+            failed_starts.insert(gpu.to_owned());
+            *events.entry((FAILED_STARTS[0], gpu.to_owned())).or_default() += 1;
         } else if message.contains(OF_GSP) {
             let gpu = message.split_whitespace().next().filter(|word| word.starts_with("GPU"));
             let gpu = gpu.map_or("a GPU that is not named".to_owned(), str::to_owned);
@@ -51,6 +59,8 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
         .collect();
     rows.extend(events.into_iter().map(|((what, gpu), times)| row(format!("{what}: {gpu}"), times)));
     let mut failures: Vec<String> = lost.into_iter().map(|gpu| format!("{gpu} has {LOST}")).collect();
+    let not_started = |gpu: String| format!("the driver could not start {gpu}: `{}`", FAILED_STARTS[0]);
+    failures.extend(failed_starts.into_iter().map(not_started));
     if failed_probes > 0 {
         rows.push(row(NOT_STARTED.to_owned(), failed_probes));
         failures.push(format!("the driver could not start a GPU: `{NOT_STARTED}`"));
@@ -122,6 +132,26 @@ mod tests {
         let outputs = read(of_gsp).expect("read");
         let [output] = &outputs[..] else { panic!("of one program") };
         assert_eq!(output.rows[0].what, "GSP timeout: GPU5");
+    }
+
+    #[test]
+    fn a_gpu_that_the_driver_cannot_start_is_a_failure_with_its_address() {
+        let text = "[ 1.0] NVRM: GPU 0000:5d:00.0: RmInitAdapter failed! (0x62:0x65:1842)\n\
+                    [ 1.0] NVRM: GPU 0000:5d:00.0: rm_init_adapter failed, device minor number 3\n\
+                    [ 2.0] NVRM: GPU 0000:5d:00.0: RmInitAdapter failed! (0x62:0x65:1842)\n";
+        let outputs = read(text).expect("read");
+        let [output] = &outputs[..] else { panic!("of one program") };
+        let rows: Vec<(&str, Option<f64>)> =
+            output.rows.iter().map(|row| (row.what.as_str(), row.value)).collect();
+        assert_eq!(rows, [("RmInitAdapter failed: 0000:5d:00", Some(3.0))]);
+        assert_eq!(output.failures, ["the driver could not start 0000:5d:00: `RmInitAdapter failed`"]);
+        let unnamed = "NVRM: Xid (PCI:0000:44:00): 43, pid=1\nNVRM: rm_init_adapter failed for device bearing minor number 0\n";
+        let outputs = read(unnamed).expect("read");
+        let [output] = &outputs[..] else { panic!("of one program") };
+        assert_eq!(
+            output.failures,
+            ["the driver could not start a GPU that is not named: `RmInitAdapter failed`"]
+        );
     }
 
     #[test]

@@ -71,6 +71,8 @@ const PROGRAMS: [(Knows, Read); 6] = [
                     &["Xid (PCI:"],
                     &["NVRM:", kernel::LOST],
                     &["NVRM:", kernel::NOT_STARTED],
+                    &["NVRM:", kernel::FAILED_STARTS[0]],
+                    &["NVRM:", kernel::FAILED_STARTS[1]],
                     &["NVRM:", kernel::OF_GSP],
                 ],
             )

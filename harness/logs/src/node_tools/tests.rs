@@ -410,6 +410,31 @@ fn a_gpu_whose_links_are_all_down_has_none_where_others_have_some() {
     assert_eq!(links(of("before", none, none), of("after", none, none)), None, "GPUs without links");
 }
 
+/// A query that broke off, and a row that cannot be read, say nothing of GPUs that are not listed.
+#[test]
+fn a_gpu_is_lost_where_others_are_listed_and_nvidia_smi_went_to_the_end() {
+    let lost = |after: &str| -> Vec<u32> {
+        let text = format!(
+            "harness-gpu-state 1\nfields index,temperature.gpu\nat before 100.00\nrow 0, 30\nrow 1, 30\nrow 2, 30\n\
+             at after 200.00\n{after}end\n"
+        );
+        let states = super::gpu_state::read(text.as_bytes()).expect("in memory").expect("read");
+        states.gpus.iter().filter(|(_, gpu)| gpu.lost).map(|(index, _)| *index).collect()
+    };
+    let named = "failed Unable to determine the device handle for GPU1: 0000:CA:00.0: GPU is lost\n";
+    assert_eq!(lost("row 0, 30\nrow 2, 30\n"), [1]);
+    assert_eq!(lost(&format!("row 0, 30\nrow 2, 30\n{named}")), [1]);
+    for nothing_known in [
+        "row 0, 30\nrow 1, 30\nrow 2, 30\n",
+        named,
+        "row 0, 30\nfailed nvidia-smi ended with 139\n",
+        format!("row 0, 30\n{named}").as_str(),
+        "row 0, 30\nrow 1\nrow 2, 30\n",
+    ] {
+        assert!(lost(nothing_known).is_empty(), "{nothing_known}");
+    }
+}
+
 /// The counters of NVLink 5: what was mended on the way counts for nothing.
 #[test]
 fn errors_of_newer_links_are_counted() {

@@ -38,6 +38,9 @@ pub struct ProbedNode {
     /// What is odd about it, and keeps no job from passing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What its kernel calls itself, where Slurm or ssh reaches it: programs on it name their host so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_name: Option<String>,
     /// How Slurm has it, where there is Slurm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slurm: Option<String>,

@@ -171,6 +171,10 @@ pub struct JobInput {
     /// Where the probe found NVIDIA's devices on PCI, by node: `0000:53:00`. A node that did not show them is not among them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gpu_places: BTreeMap<String, BTreeSet<String>>,
+    /// What the kernel of a node calls itself, by node: jobs name their hosts so. A node of which it is not known is not among
+    /// them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub host_names: BTreeMap<String, String>,
     /// The extracts of its reports by other processes.
     #[serde(skip)]
     pub kept: Arc<ExtractStore>,

@@ -34,6 +34,7 @@ pub(crate) fn job(
         expected_exports: (0..expected).map(|rank| (rank, node_of(rank))).collect(),
         window: None,
         gpu_places: Default::default(),
+        host_names: Default::default(),
         kept: Default::default(),
     }
 }

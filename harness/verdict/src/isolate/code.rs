@@ -339,8 +339,8 @@ static GPU_DIED: Code = Code {
 static GPU_PCIE_SLOW: Code = Code {
     name: "HRN-GPU-PCIE-SLOW",
     severity: Severity::Reboot,
-    what: "one GPU that copies slowly to or from the host, while its peers do not",
-    cause: "a PCIe link that came up narrower or at a lower speed, or replays on it",
+    what: "one GPU that copies slowly to or from the host or falls off the bus, while its peers do not",
+    cause: "a PCIe link that came up narrower or at a lower speed, replays on it, or its loss",
     next: "compare `pcie.link.width.current` and `pcie.link.gen.current` of `nvidia-smi` with its peers under load, reboot \
            the node once; replace it if the link stays so",
 };

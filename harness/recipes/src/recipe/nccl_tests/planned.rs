@@ -28,7 +28,7 @@ pub(super) fn contradictions(
         of_plan.or_else(|| sweep.and_then(|sweep| other_gpu(run, sweep))).map(|why| (OTHER_SWEEP, why)),
         run.rows.iter().find_map(|row| count(row, ranks)).map(|why| ("garbled", why)),
         is_text.then(|| rank_list(run, ranks)).flatten().map(|why| (WRONG_RANKS, why)),
-        hosts(run, &nodes, is_text).map(|why| (WRONG_RANKS, why)),
+        hosts(run, &nodes, &job.host_names, is_text).map(|why| (WRONG_RANKS, why)),
         elsewhere(run, &nodes, job).map(|why| (WRONG_RANKS, why)),
         (is_text && !by_torch).then(|| gpus(run, nodes.len())).flatten().map(|why| (WRONG_RANKS, why)),
     ];
@@ -144,9 +144,9 @@ fn rank_list(run: &NcclRun, ranks: Option<u32>) -> Option<String> {
     Some(format!("ranks listed: {listed}, and rank {missing} is not among them"))
 }
 
-/// Hosts call themselves by their short names, by those of their pods, or by aliases: names that are not known
-/// say nothing, unless other hosts of the job are called as its nodes are.
-fn hosts(run: &NcclRun, nodes: &[&str], is_text: bool) -> Option<String> {
+/// Hosts call themselves by their short names, by those of their pods, or by aliases. Where the probe found out how, they must
+/// be called so; elsewhere names that are not known say nothing, unless other hosts of the job are called as its nodes are.
+fn hosts(run: &NcclRun, nodes: &[&str], names: &HostNames, is_text: bool) -> Option<String> {
     let mut ranks_of: BTreeMap<&str, usize> = BTreeMap::new();
     run.ranks.iter().for_each(|rank| *ranks_of.entry(rank.host.as_str()).or_default() += 1);
     let listed = || ranks_of.keys().copied().collect::<Vec<_>>().join(", ");
@@ -154,14 +154,25 @@ fn hosts(run: &NcclRun, nodes: &[&str], is_text: bool) -> Option<String> {
         return Some(format!("ranks ran on {}, nodes of the job: {}", listed(), nodes.join(", ")));
     }
     let distinct: BTreeSet<&str> = nodes.iter().map(|node| short(node)).collect();
-    if is_text && !ranks_of.is_empty() && ranks_of.len() < distinct.len() {
+    let named: BTreeSet<&str> =
+        nodes.iter().map(|node| short(names.get(*node).map_or(*node, String::as_str))).collect();
+    if is_text && !ranks_of.is_empty() && ranks_of.len() < distinct.len().max(named.len()) {
         return Some(format!("all ranks ran on {}, nodes of the job: {}", listed(), nodes.join(", ")));
     }
+    let (probed, unprobed): (Vec<&str>, Vec<&str>) =
+        nodes.iter().copied().partition(|node| names.contains_key(*node));
+    let others: Vec<&str> = ranks_of
+        .keys()
+        .copied()
+        .filter(|host| !probed.iter().any(|node| is_called(host, node, names)))
+        .collect();
     let (known, unknown): (Vec<&str>, Vec<&str>) =
-        ranks_of.keys().copied().partition(|host| nodes.iter().any(|node| is_called(host, node)));
-    let mut rest = nodes.iter().filter(|node| !known.iter().any(|host| is_called(host, node)));
-    let is_address = rest.any(|node| is_address(node));
-    if let Some(other) = unknown.first().filter(|_| !known.is_empty() && !is_address) {
+        others.into_iter().partition(|host| unprobed.iter().any(|node| is_called(host, node, names)));
+    let rest = || unprobed.iter().filter(|node| !known.iter().any(|host| is_called(host, node, names)));
+    let is_other =
+        (!known.is_empty() && !rest().any(|node| is_address(node))) || unknown.len() > rest().count();
+    if let Some(other) = unknown.first().filter(|_| is_other) {
+        let nodes: Vec<String> = nodes.iter().map(|node| with_host_name(node, names)).collect();
         return Some(format!("a rank ran on {other}, nodes of the job: {}", nodes.join(", ")));
     }
     let (least, most) = (ranks_of.values().min()?, ranks_of.values().max()?);
@@ -169,8 +180,20 @@ fn hosts(run: &NcclRun, nodes: &[&str], is_text: bool) -> Option<String> {
         .then(|| format!("{least} ranks ran on one host and {most} on another: {}", listed()))
 }
 
-fn is_called(host: &str, node: &str) -> bool {
-    host == node || short(host) == short(node)
+/// By node.
+type HostNames = BTreeMap<String, String>;
+
+fn is_called(host: &str, node: &str, names: &HostNames) -> bool {
+    let name = names.get(node).map_or(node, String::as_str);
+    host == name || short(host) == short(name)
+}
+
+/// `h2 (host name ip-10-0-3-7)`, where its host is called otherwise.
+fn with_host_name(node: &str, names: &HostNames) -> String {
+    match names.get(node).filter(|name| short(name) != short(node)) {
+        Some(name) => format!("{node} (host name {name})"),
+        None => node.to_owned(),
+    }
 }
 
 /// A GPU where the probe found none of NVIDIA's devices on that node.
@@ -179,7 +202,7 @@ fn elsewhere(run: &NcclRun, nodes: &[&str], job: &JobInput) -> Option<String> {
         let gpu = gpu_id(rank)?;
         let node = match nodes {
             [node] => node,
-            _ => nodes.iter().find(|node| is_called(&rank.host, node))?,
+            _ => nodes.iter().find(|node| is_called(&rank.host, node, &job.host_names))?,
         };
         let places = job.gpu_places.get(*node)?;
         let is_there = places.iter().any(|place| place.eq_ignore_ascii_case(gpu));

@@ -34,6 +34,7 @@ fn job(op: Op, sizes: &[u64], ranks: u32) -> JobInput {
         expected_exports: Vec::new(),
         window: None,
         gpu_places: Default::default(),
+        host_names: Default::default(),
         kept: Default::default(),
     }
 }
@@ -281,7 +282,7 @@ fn programs_on_single_gpus_ran_on_different_ones() {
 
 #[test]
 fn hosts_of_a_job_are_its_nodes() {
-    let cause_of = |nodes: &[&str], hosts: [&str; 2]| {
+    let not_comparable = |nodes: &[&str], hosts: [&str; 2], names: &[(&str, &str)]| {
         let text = WHOLE.replacen(" on         n1 ", &format!(" on {} ", hosts[0]), 1).replacen(
             " on         n1 ",
             &format!(" on {} ", hosts[1]),
@@ -291,6 +292,8 @@ fn hosts_of_a_job_are_its_nodes() {
         std::fs::write(file.path(), text).expect("written");
         let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], 2);
         job.nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
+        let names = names.iter().map(|(node, name)| ((*node).to_owned(), (*name).to_owned()));
+        job.host_names = names.collect();
         job.files.push(InputFile {
             role: FileRole::NcclTests,
             path: file.path().to_owned(),
@@ -299,8 +302,9 @@ fn hosts_of_a_job_are_its_nodes() {
             part: None,
             rank: None,
         });
-        run(&job).not_comparable.map(|not| not.cause)
+        run(&job).not_comparable
     };
+    let cause_of = |nodes: &[&str], hosts: [&str; 2]| not_comparable(nodes, hosts, &[]).map(|not| not.cause);
     let ranks = Some("wrong-ranks".to_owned());
     assert_eq!(cause_of(&["ip-10-0-0-1.ec2.internal", "b"], ["ip-10-0-0-1", "b"]), None);
     assert_eq!(cause_of(&["10.0.0.1", "10.0.0.2"], ["ip-10-0-0-1", "ip-10-0-0-2"]), None);
@@ -313,6 +317,20 @@ fn hosts_of_a_job_are_its_nodes() {
     assert_eq!(cause_of(&["a", "b"], ["x", "x"]), ranks);
     assert_eq!(cause_of(&["a", "b"], ["a", "a"]), ranks);
     assert_eq!(cause_of(&["a.one", "a.two"], ["a", "a"]), None);
+    // As the probe read them.
+    let probed = |hosts: [&str; 2], names: &[(&str, &str)]| not_comparable(&["h1", "h2"], hosts, names);
+    let both = [("h1", "ip-1.internal"), ("h2", "ip-2.internal")];
+    assert_eq!(probed(["ip-1", "ip-2"], &both), None);
+    let other = probed(["ip-1", "ip-9"], &both).expect("not comparable");
+    assert_eq!(other.cause, "wrong-ranks");
+    let why =
+        "a rank ran on ip-9, nodes of the job: h1 (host name ip-1.internal), h2 (host name ip-2.internal)";
+    assert!(other.why.ends_with(why), "{}", other.why);
+    assert!(probed(["h1", "h2"], &both).is_some(), "those names are of other hosts");
+    assert!(probed(["ip-1", "ip-1"], &both).is_some());
+    assert_eq!(probed(["ip-1", "ip-9"], &both[..1]), None, "h2 was not probed");
+    assert_eq!(probed(["ip-1", "h2"], &both[..1]), None);
+    assert!(probed(["ip-8", "ip-9"], &both[..1]).is_some(), "one of them must be h1");
 }
 
 #[test]

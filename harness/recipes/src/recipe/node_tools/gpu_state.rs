@@ -26,11 +26,13 @@ const fn gpu_metric(
 
 const WIDTH: MetricSpec = gpu_metric(
     "gpu.pcie_width",
-    "lanes of its PCIe link, as a fraction of its maximum: the least of all readings",
+    "lanes of its PCIe link, as a fraction of its maximum: the least of all readings; 0 where the GPU was lost while the program \
+     ran, and others of its node were not",
     Unit::Ratio,
     Better::Higher,
     "HRN-GPU-PCIE-SLOW",
 )
+.explained_by(&[StateFinding::Gone.code()])
 .next("compare with a peer (`nvidia-smi -q -i N`), reboot {nodes} once; replace it if the link stays narrow");
 const GENERATION: MetricSpec = gpu_metric(
     "gpu.pcie_generation",
@@ -250,8 +252,11 @@ fn part((now, most): (f64, f64)) -> Option<f64> {
     (most > 0.0).then(|| (now / most).min(1.0))
 }
 
-/// Read before and after at least.
+/// Read before and after at least. A GPU that is lost has no link.
 fn width(gpu: &Gpu) -> Option<f64> {
+    if gpu.lost {
+        return Some(0.0);
+    }
     let read = |reading: &Reading| reading.width.and_then(part);
     let has =
         |phase: Phase| gpu.readings.iter().any(|reading| reading.phase == phase && read(reading).is_some());

@@ -385,6 +385,25 @@ fn what_was_read_before_alone_is_no_pass() {
 }
 
 #[test]
+fn a_gpu_that_is_lost_under_load_has_no_link_and_all_that_are_lost_blame_none() {
+    let row = "1, 1, 5, 16, 16, 30, 0x1, 0, No";
+    let lost = "failed Unable to determine the device handle for GPU1: 0000:CA:00.0: GPU is lost";
+    let one = state([row, row, "x"], "end\n").replace("row x", lost);
+    let found = lines(&run_on(&gpu_state::SPEC, &one, 0));
+    for expected in [
+        "gpu.pcie_width gpu0 1.000",
+        "gpu.pcie_width gpu1 0.000",
+        "gpu-gone: listed before the program, and not after it",
+    ] {
+        assert!(found.contains(&expected.to_owned()), "{expected}: {found:?}");
+    }
+    let (before, after) = one.split_once("at after").expect("a reading");
+    let all = format!("{before}at after{}", after.replace("row 0, 5, 5, 16, 16, 60, 0x4, 0, No\n", ""));
+    let found = lines(&run_on(&gpu_state::SPEC, &all, 0));
+    assert!(found.iter().all(|line| !line.starts_with("gpu.pcie_width")), "{found:?}");
+}
+
+#[test]
 fn an_idle_gpu_has_no_generation() {
     let idle = "1, 1, 5, 16, 16, 30, 0x1, 0, No";
     let found = lines(&run_on(&gpu_state::SPEC, &state([idle, idle, idle], "end\n"), 0));
