@@ -183,9 +183,13 @@ fn hosts(run: &NcclRun, nodes: &[&str], names: &HostNames, is_text: bool) -> Opt
 /// By node.
 type HostNames = BTreeMap<String, String>;
 
+/// Programs may take a node's own name for that of its host, unless another host is called so.
 fn is_called(host: &str, node: &str, names: &HostNames) -> bool {
-    let name = names.get(node).map_or(node, String::as_str);
-    host == name || short(host) == short(name)
+    let is_name = |name: &str| host == name || short(host) == short(name);
+    match names.get(node) {
+        Some(name) => is_name(name) || (is_name(node) && !names.values().any(|name| is_name(name))),
+        None => is_name(node),
+    }
 }
 
 /// `h2 (host name ip-10-0-3-7)`, where its host is called otherwise.
