@@ -113,7 +113,7 @@ pub(super) struct RunArgs {
     /// Launch nothing more after this many failures
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_fail: Option<u32>,
-    /// Exit 3 where any number has nothing to be compared with
+    /// Exit 3 where any number has nothing to be compared with, or a whole case was skipped
     #[arg(long)]
     pub strict: bool,
     /// With --max-fail: errors count as failures

@@ -4,7 +4,7 @@
 use super::Report;
 use super::culprit_line::{MOST_LETTERS, culprit_line};
 use super::explained::{self, ExplainedCount, Explanations};
-use super::last_line::last_line;
+use super::last_line::{is_in_part, last_line};
 use super::paint::Paint;
 use super::reds;
 use super::skipped;
@@ -94,7 +94,12 @@ pub fn closing(report: &Report, ending: Ending) -> String {
         line(&mut text, "  next: harness rerun --run latest");
     }
     let last = last_line(report);
-    line(&mut text, &if is_red { paint.red(&last) } else { paint.green(&last) });
+    let last = match is_red {
+        true => paint.red(&last),
+        false if is_in_part(report) => paint.yellow(&last),
+        false => paint.green(&last),
+    };
+    line(&mut text, &last);
     text
 }
 
