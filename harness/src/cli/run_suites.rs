@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use store::Home;
 
 const EXPRESSIONS: &str = "\
-Only what matches this expression; may be repeated. `test(WORD)` is a part of an assertion's name, `case(NAME)`, `tag(NAME)` and
-`metric(NAME)` are whole names, `node(RANGE)` is any of these nodes. `=WORD` is the whole, `~WORD` a part, `/REGEX/` a pattern.
+Only what matches this expression; may be repeated. `test(WORD)` is a part of an assertion's name, `case(NAME)`, `tag(NAME)` and \
+`metric(NAME)` are whole names, `node(RANGE)` is any of these nodes. `=WORD` is the whole, `~WORD` a part, `/REGEX/` a pattern. \
 They are combined by `&`, `|`, `not` and parentheses: `tag(gpu) & not node(p5-003)`.";
 
 /// `harness run`, also where no verb is given.
