@@ -43,7 +43,7 @@ pub(crate) fn cost_estimate(
 ) {
     let hours = |node_runs: usize| node_runs as f64 * seconds_each / 3600.0;
     let (best, worst) = (&cost_estimate.best, &cost_estimate.worst);
-    output.print(format_args!("expected: rounds {} to {}, runs {} to {}, node-hours {:.2} to {:.2} (nothing found; two faults and much noise)",
+    output.print(format_args!("expected: rounds {} to {}, runs {} to {}, node-hours {:.2} to {:.2} (least: nothing is found; most: two faults and much noise)",
         best.rounds,
         worst.rounds,
         best.runs,
