@@ -26,10 +26,14 @@ pub(crate) fn summarise(
     for Judged { verdict: case, outcomes: of_case } in judged {
         let own = count(&case.verdicts);
         add(&mut counts, &own);
-        coverage.unite(&of_case.coverage);
         outcomes.extend(of_case.jobs.iter().cloned());
         let planned =
             plan.cases.iter().find(|planned| planned.suite == case.suite && planned.name == case.case);
+        coverage.unite(&of_case.coverage);
+        // What a case on too few nodes would have measured is still asked for.
+        if planned.is_some_and(|case| case.skip.is_some() && judge::reads_nics(case, catalogue)) {
+            plan.nodes.iter().for_each(|node| coverage.nics_of_nodes.expect(node, &plan.instance.nics));
+        }
         cases.push(CaseSummary {
             suite: case.suite.clone(),
             name: case.case.clone(),
@@ -47,7 +51,9 @@ pub(crate) fn summarise(
     let own = match exit_code::from_counts(&counts) {
         exit_code::PASSED => {
             let verdicts: Vec<_> = judged.iter().map(|judged| &judged.verdict).collect();
-            let is_refused = plan.strict && counts.unjudged > 0;
+            let is_open =
+                || counts.unjudged > 0 || verdicts.iter().any(|case| unjudged::is_unmeasured(plan, case));
+            let is_refused = plan.strict && is_open();
             let lacks = is_refused || !unjudged::nodes_without_judged(plan, &verdicts).is_empty();
             if lacks { exit_code::INCONCLUSIVE } else { exit_code::PASSED }
         }

@@ -333,7 +333,7 @@ fn new_nodes_without_partners_are_compared_with_each_other_and_the_bad_one_is_di
     let reported = certificate(&project, "out");
     assert_eq!(listed(&reported, "rejected"), [("p5-036".to_owned(), "pairs".to_owned())], "{}", ran.all());
     assert!(
-        ran.stdout.contains("HRN-PORT-SLOW replace p5-036 fabric: all 32 NICs at 6.0 GB/s"),
+        ran.stdout.contains("HRN-PORT-SLOW reboot p5-036 fabric: all 32 NICs at 6.0 GB/s"),
         "{}",
         ran.all()
     );

@@ -97,6 +97,11 @@ fn input_that_is_missing_is_wrong_usage_and_input_without_data_is_inconclusive()
         &[
             (&["stats", gone], USAGE, gone),
             (&["stats", "empty"], USAGE, "no report or export"),
+            (
+                &["stats", "cuda_gpu_kern_sum", "empty"],
+                USAGE,
+                "error: cuda_gpu_kern_sum is a report and no input: write `-r",
+            ),
             (&["recipe", "cuda_gpu_kern_sum", "empty"], USAGE, "no report to read"),
             (&["recipe", "index", gone], USAGE, gone),
             (&["recipe", "index", "empty"], INCONCLUSIVE, "no page of a recipe"),

@@ -11,7 +11,7 @@ const FAULTS: [(&str, &str); 6] = [
     ("AT:gpu-slow=0.6@3", "HRN-GPU-SLOW reset AT gpu3: "),
     ("AT:nvlink-slow=0.6", "HRN-NVLINK-SLOW reset AT nvlink: "),
     ("AT:nic-slow=0.5@rdmap113s0", "HRN-NIC-SLOW replace AT rdmap113s0: "),
-    ("AT:port-slow=0.5", "HRN-PORT-SLOW replace AT fabric: "),
+    ("AT:port-slow=0.5", "HRN-PORT-SLOW reboot AT fabric: "),
     ("p5-003:link-slow=0.5@p5-020", "HRN-LINK-SLOW watch a-c link: "),
 ];
 
@@ -172,7 +172,7 @@ fn two_faults_are_both_named_and_what_one_may_hide_is_said() {
     let named = culprits(&ran);
     assert!(
         named.len() == 2
-            && named.iter().any(|line| line.starts_with("HRN-PORT-SLOW replace p5-004 fabric: "))
+            && named.iter().any(|line| line.starts_with("HRN-PORT-SLOW reboot p5-004 fabric: "))
             && named.iter().any(|line| line.starts_with("HRN-GPU-SLOW reset p5-030 gpu1: ")),
         "{}",
         ran.all()

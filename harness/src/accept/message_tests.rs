@@ -100,7 +100,7 @@ fn messages_of_stages() {
     let withdrawn = Withdrawn {
         node: "p5-003".to_owned(),
         stage: Stage::Pairs.name().to_owned(),
-        why: "HRN-PORT-SLOW replace p5-003 fabric: all 32 NICs at 6.0 GB/s".to_owned(),
+        why: "HRN-PORT-SLOW reboot p5-003 fabric: all 32 NICs at 6.0 GB/s".to_owned(),
     };
     let schedule = Schedule {
         candidates: names(["p5-035", "p5-036"]),

@@ -10,7 +10,7 @@ use config::suite::Soak;
 use std::path::PathBuf;
 
 const CODES: &str = "\
-Exit codes: 0 all are accepted; 1 some are rejected (beats 3); 2 wrong usage; 3 some are not decided: something was not
+Exit codes: 0 all are accepted; 1 some are rejected (beats 3); 2 wrong usage; 3 some are not decided: something was not \
 measured, was inconclusive, or the budget ran out; 130/143 interrupted, `--resume DIR` continues.";
 
 /// `harness accept`

@@ -12,15 +12,15 @@ use cluster::reach::openssh;
 use std::path::PathBuf;
 
 const CODES: &str = "\
-A stack is what a run is made with in place of what the inventory says: `image=IMAGE`, an
-environment variable `NAME=VALUE`, one taken out `NAME=`, or a path `paths.nccl_tests=/opt/tests`.
-A word without `=` is an image. What --good sets and --bad does not is as in the inventory again.
-Without --between the settings that differ are changed one at a time. Runs of both sides alternate
-on the same nodes, until the step lies between two neighbours with a probability of 99.5 %, by a
+A stack is what a run is made with in place of what the inventory says: `image=IMAGE`, an \
+environment variable `NAME=VALUE`, one taken out `NAME=`, or a path `paths.nccl_tests=/opt/tests`. \
+A word without `=` is an image. What --good sets and --bad does not is as in the inventory again. \
+Without --between the settings that differ are changed one at a time. Runs of both sides alternate \
+on the same nodes, until the step lies between two neighbours with a probability of 99.5 %, by a \
 model of normal noise.
 
-Exit codes: 0 the bad stack is not worse; 1 the setting that makes it worse is named; 2 wrong usage;
-3 inconclusive: pairs or budget ran out, a stack does not run or returns wrong data, or one setting
+Exit codes: 0 the bad stack is not worse; 1 the setting that makes it worse is named; 2 wrong usage; \
+3 inconclusive: pairs or budget ran out, a stack does not run or returns wrong data, or one setting \
 alone does not explain it; 130/143 interrupted, `--resume` goes on.";
 
 /// `harness bisect`

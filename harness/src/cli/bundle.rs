@@ -9,9 +9,11 @@ use clap::Args;
 use model::exit_code;
 use std::path::PathBuf;
 
+const CODES: &str = "Exit codes: 0 written; 2 wrong usage, no such run, or the file cannot be written.";
+
 /// `harness bundle`
 #[derive(Debug, Args)]
-#[command(about = "Pack a run into one file that opens on any machine.")]
+#[command(about = "Pack a run into one file that opens on any machine.", after_help = CODES)]
 pub(super) struct BundleArgs {
     /// The run: its id, the beginning of it, `latest`, or its folder
     #[arg(long, value_name = "ID|PATH")]

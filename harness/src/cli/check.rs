@@ -7,9 +7,11 @@ use base::text::count;
 use clap::Args;
 use model::exit_code;
 
+const CODES: &str = "Exit codes: 0 no error, with or without warnings; 2 an error, or nothing to check.";
+
 /// `harness check`
 #[derive(Debug, Args)]
-#[command(about = "Lint every suite, inventory and baseline, offline.")]
+#[command(about = "Lint every suite, inventory and baseline, offline.", after_help = CODES)]
 pub(super) struct CheckArgs {}
 
 pub(super) fn run(_: &CheckArgs) -> Result<i32, Error> {

@@ -20,8 +20,8 @@ use store::{self, Home, Named, Store, StoreError, Stored, is_foreign};
 const ABOUT: &str =
     "End the leftovers of a run in the queue, on its nodes and in its folders, and verify that none remain.";
 const CODES: &str = "\
-Exit codes: 0 nothing is left; 1 something is, and could not be ended (or was not to be, with --dry-run);
-2 wrong usage; 3 inconclusive: a host or Slurm could not be asked, its inventory has
+Exit codes: 0 nothing is left; 1 something is, and could not be ended (or was not to be, with --dry-run); \
+2 wrong usage; 3 inconclusive: a host or Slurm could not be asked, its inventory has \
 changed or is gone before the run had ended, or records are unreadable or contradictory.";
 
 /// Simulated time that has passed since the last record of the cluster: what was ending then has ended.

@@ -16,7 +16,7 @@ use verdict::compare::{Changed, Comparison, Effect, NumberGroup, PartChanged, Si
 use verdict::history::past::{self, Run};
 
 const CODES: &str = "\
-Exit codes: 0 nothing is worse by more than its variation; 1 something is; 2 wrong usage; 3 inconclusive: the runs cannot be
+Exit codes: 0 nothing is worse by more than its variation; 1 something is; 2 wrong usage; 3 inconclusive: the runs cannot be \
 compared, nothing was measured in both, or something of the first was not measured in the second. 1 beats 3.";
 
 /// `harness compare`

@@ -9,10 +9,15 @@ use clap::Args;
 use std::io;
 use std::path::PathBuf;
 
+const CODES: &str = "\
+Exit codes: 0 it is there, whole; 2 refused: nothing was changed; 3 it was interrupted, and the same command goes on; \
+130/143 ended by a signal.";
+
 /// `harness fetch`
 #[derive(Debug, Args)]
 #[command(
-    about = "Fetch what `harness publish` sent, whole and checked, into a folder that is not there yet."
+    about = "Fetch what `harness publish` sent, whole and checked, into a folder that is not there yet.",
+    after_help = CODES
 )]
 pub(super) struct FetchArgs {
     /// Where it was published

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use store::{Home, write_whole};
 
 const HOW: &str = "\
-Nothing is overwritten: a file that is there already is kept. On a cluster with Slurm the inventory is written from what Slurm
-reports of the partition, by default that of jobs that name none; where Slurm gives no answer, and with SSH or
+Nothing is overwritten: a file that is there already is kept. On a cluster with Slurm the inventory is written from what Slurm \
+reports of the partition, by default that of jobs that name none; where Slurm gives no answer, and with SSH or \
 Kubernetes, it is an example in which the lines to be changed are marked CHANGE.";
 
 /// `harness init`

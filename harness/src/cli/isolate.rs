@@ -16,18 +16,18 @@ use recipes::catalogue::Catalogue;
 use std::path::PathBuf;
 
 const CODES: &str = "\
-Draining: only --drain drains nodes. It takes nodes out of the queue of Slurm whose culprits are of severity replace,
-reboot or reset, never suspects, each for the reason `[harness] CODE PART: EVIDENCE, run ID`; in Kubernetes it cordons
-them, with a taint and the reason. A reason that is not the harness's stays, as does a cordon, and isolate prints it. It
-asks before it drains; without a terminal --yes is needed. No more nodes than one, or 2 % of the inventory's, 8 at most,
-are drained by the harness at the same time: where more would be, none is, and --drain-at-most N allows N. A job that
+Draining: only --drain drains nodes. It takes nodes out of the queue of Slurm whose culprits are of severity replace, \
+reboot or reset, never suspects, each for the reason `[harness] CODE PART: EVIDENCE, run ID`; in Kubernetes it cordons \
+them, with a taint and the reason. A reason that is not the harness's stays, as does a cordon, and isolate prints it. It \
+asks before it drains; without a terminal --yes is needed. No more nodes than one, or 2 % of the inventory's, 8 at most, \
+are drained by the harness at the same time: where more would be, none is, and --drain-at-most N allows N. A job that \
 came to its time limit once drains none.
---resume-drained runs --suite on each node that is drained for such a reason, together with an idle node, in a
-reservation that keeps others off it (in Kubernetes it stays cordoned); it is put back only where that run exits 0 and
+--resume-drained runs --suite on each node that is drained for such a reason, together with an idle node, in a \
+reservation that keeps others off it (in Kubernetes it stays cordoned); it is put back only where that run exits 0 and \
 judged on it what it is blamed for, by the run that its reason names.
 
-Exit codes: 0 no culprit; 1 culprits are named; 2 wrong usage; 3 inconclusive: something stayed open, the budget
-ran out, or the machinery failed; 130/143 interrupted, `--resume` goes on. With --resume-drained: 0 all that were ours
+Exit codes: 0 no culprit; 1 culprits are named; 2 wrong usage; 3 inconclusive: something stayed open, the budget \
+ran out, or the machinery failed; 130/143 interrupted, `--resume` goes on. With --resume-drained: 0 all that were ours \
 are in the queue again; 1 a re-check has failed; 3 a re-check was inconclusive, or could not be made.";
 
 /// `harness isolate`

@@ -9,21 +9,33 @@ use clap::Subcommand;
 use std::io;
 use std::path::PathBuf;
 
+const CODES: &str = "\
+Exit codes: 0 read, with or without findings; 1 there are findings, with --fail-on-findings; 2 wrong usage, or a file cannot \
+be read; 3 a file has nothing of this kind.";
+const EFA_CODES: &str =
+    "Exit codes: 0 read; 2 wrong usage, or a file cannot be read; 3 a file has no counters.";
+
 /// `harness logs`
 #[derive(Debug, Subcommand)]
 #[command(about = "Print the calls, steps or counters of logs.")]
 pub(super) enum LogKind {
     /// Counters of EFA devices, as `rdma statistic`, `hw_counters` or a node exporter show them
+    #[command(after_help = EFA_CODES)]
     Efa(logs::efa::EfaArgs),
     /// Dumps of PyTorch's flight recorder: the first collective at which ranks disagree, who never came, who came otherwise
+    #[command(after_help = CODES)]
     FlightRecorder(logs::flight_recorder::FlightRecorderArgs),
     /// Records of NCCL's Inspector, JSON or Prometheus: calls by rank, operation and size, with time and bandwidth, and loss
+    #[command(after_help = CODES)]
     Inspector(logs::inspector::InspectorArgs),
     /// Logs of MPI messages, as a preloaded logger writes them: calls with their bytes, ranks, and findings
+    #[command(after_help = CODES)]
     Mpi(logs::mpi::MpiArgs),
     /// Logs of NCCL (NCCL_DEBUG=INFO): calls with their bytes, communicators, networks, and findings
+    #[command(after_help = CODES)]
     Nccl(logs::nccl::NcclArgs),
     /// Output of nccl-tests, text or JSON; `-` is standard input
+    #[command(after_help = CODES)]
     NcclTests {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
@@ -35,10 +47,13 @@ pub(super) enum LogKind {
         fail_on_findings: bool,
     },
     /// Programs that test one node: `dcgmi diag`, nvbandwidth, gpu_burn, STREAM, fio, Xids and lost GPUs
+    #[command(after_help = CODES)]
     Node(logs::node::NodeArgs),
     /// Reports of NCCL's RAS (`ncclras`, port 28028): ranks that are missing, dead, or launched fewer operations
+    #[command(after_help = CODES)]
     Ras(logs::ras::RasArgs),
     /// Logs of trainings: the time, throughput and loss of each step, with statistics
+    #[command(after_help = CODES)]
     Steps(logs::steps::StepsArgs),
 }
 

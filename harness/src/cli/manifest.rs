@@ -12,14 +12,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const CODES: &str = "\
-Pods are made as `[reach]` with `via = \"kubernetes\"` says: image, queue, tolerations, devices, huge
-pages. They run the scripts of the plan under the same profiler and environment, record on the claim
+Pods are made as `[reach]` with `via = \"kubernetes\"` says: image, queue, tolerations, devices, huge \
+pages. They run the scripts of the plan under the same profiler and environment, record on the claim \
 where Kubernetes put them, and leave their files there: `harness run --attach` judges the folder.
 Under torchrun: job, jobset, pytorchjob, trainjob, hyperpod-pytorchjob.
 Under mpirun:   job, jobset, mpijob, without an sshd in the image.
 Other programs: job, jobset.
 
-Exit codes: 0 rendered; 2 wrong usage, or a case that pods of a manifest cannot run; 3 the file
+Exit codes: 0 rendered; 2 wrong usage, or a case that pods of a manifest cannot run; 3 the file \
 could not be written.";
 
 /// `harness manifest`

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const CODES: &str = "\
-It reads `*.log` and `*.jsonl` of the folder, writes nothing there and launches nothing. Each
-finding is reported once, after a restart too. Records name no NIC: a slow one shows as its process.
+It reads `*.log` and `*.jsonl` of the folder, writes nothing there and launches nothing. Each \
+finding is reported once, after a restart too. Records name no NIC: a slow one shows as its process. \
 Needs NCCL 2.30 or later with NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS.
 
-Exit codes with --once: 0 nothing found; 1 a finding is new or lasts; 2 wrong usage;
+Exit codes with --once: 0 nothing found; 1 a finding is new or lasts; 2 wrong usage; \
 3 inconclusive, such as no file, no time of the GPU, ranks without records, too few calls.";
 
 /// `harness observe`

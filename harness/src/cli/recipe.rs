@@ -25,17 +25,17 @@ const ABOUT: &str = "Tables computed by recipes from profiler reports, over many
 const LONG_ABOUT: &str = "\
 Tables computed by recipes from profiler reports, over many reports together.
 
-`harness recipe list` lists the recipes, `harness recipe NAME --help` describes one, `harness recipe index DIR` rewrites the
-index of the pages in a folder. Separate several names by commas; `summaries` is all summaries, `all` every recipe that needs
-no argument, into a folder with a summary of the outcomes; `--set NAME` is a named set of recipes. An input is an export (a folder of Parquet or Arrow files, a file of SQLite or of
-Arrow streams), a `.nsys-rep` beside which an export stands or that your own nsys can export, a folder with such files,
+`harness recipe list` lists the recipes, `harness recipe NAME --help` describes one, `harness recipe index DIR` rewrites the \
+index of the pages in a folder. Separate several names by commas; `summaries` is all summaries, `all` every recipe that needs \
+no argument, into a folder with a summary of the outcomes; `--set NAME` is a named set of recipes. An input is an export (a folder of Parquet or Arrow files, a file of SQLite or of \
+Arrow streams), a `.nsys-rep` beside which an export stands or that your own nsys can export, a folder with such files, \
 or `folder:n` for the first n of it. Reports are numbered in the order of their names, a number in a name by its value.
 
-With `--analyze-on slurm`, or `kubernetes`, reports are read where they lie: they must be in a folder that all nodes and this
-machine see by the same name. So must this program over Slurm (`paths.harness` of the inventory says where it is); for pods a
+With `--analyze-on slurm`, or `kubernetes`, reports are read where they lie: they must be in a folder that all nodes and this \
+machine see by the same name. So must this program over Slurm (`paths.harness` of the inventory says where it is); for pods a \
 copy goes into `paths.shared`. A lost task is restarted up to three times; then its reports are named, and the exit code is 3.
 
-Exits 0 if there is a table, 3 if no report has data for any recipe or memory is short, 2 if an input cannot
+Exits 0 if there is a table, 3 if no report has data for any recipe or memory is short, 2 if an input cannot \
 be read.";
 
 /// `harness recipe`

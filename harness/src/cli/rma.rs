@@ -12,11 +12,11 @@ const ABOUT: &str =
     "Collect the evidence about a node, GPU or NIC for its vendor, in one folder without names and secrets.";
 
 const CODES: &str = "\
-The hardware is followed by what probes have read, over nodes and names; runs of other hardware
-under the same name are left out. In the folder other nodes are `peer-1`, `peer-2`; secrets, users,
+The hardware is followed by what probes have read, over nodes and names; runs of other hardware \
+under the same name are left out. In the folder other nodes are `peer-1`, `peer-2`; secrets, users, \
 addresses and paths are taken out. What cannot be sanitised is left out and listed.
 
-Exit codes: 0 written; 2 wrong usage, or nothing or several things match; 3 no run blames it, or the
+Exit codes: 0 written; 2 wrong usage, or nothing or several things match; 3 no run blames it, or the \
 folder would hold a name or a secret: nothing is written.";
 
 /// `harness rma`

@@ -14,7 +14,8 @@ use store::Stored;
 /// `harness page`
 #[derive(Debug, Args)]
 #[command(
-    about = "Write a stored run as one page of HTML: verdict, culprits, nodes by cases, every NIC and GPU, every number."
+    about = "Write a stored run as one page of HTML: verdict, culprits, nodes by cases, every NIC and GPU, every number.",
+    after_help = "Exit codes: 0 written, whatever the run ended with; 2 wrong usage, no such run, or a file cannot be written."
 )]
 pub(super) struct PageArgs {
     /// The runs: an id, the beginning of one, `latest`, a folder or a bundle

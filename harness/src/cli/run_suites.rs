@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use store::Home;
 
 const EXPRESSIONS: &str = "\
-Only what matches this expression; may be repeated. `test(WORD)` is a part of an assertion's name, `case(NAME)`, `tag(NAME)` and
-`metric(NAME)` are whole names, `node(RANGE)` is any of these nodes. `=WORD` is the whole, `~WORD` a part, `/REGEX/` a pattern.
+Only what matches this expression; may be repeated. `test(WORD)` is a part of an assertion's name, `case(NAME)`, `tag(NAME)` and \
+`metric(NAME)` are whole names, `node(RANGE)` is any of these nodes. `=WORD` is the whole, `~WORD` a part, `/REGEX/` a pattern. \
 They are combined by `&`, `|`, `not` and parentheses: `tag(gpu) & not node(p5-003)`.";
 
 /// `harness run`, also where no verb is given.
@@ -113,7 +113,7 @@ pub(super) struct RunArgs {
     /// Launch nothing more after this many failures
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_fail: Option<u32>,
-    /// Exit 3 where any number has nothing to be compared with
+    /// Exit 3 where any number has nothing to be compared with, or a whole case was skipped
     #[arg(long)]
     pub strict: bool,
     /// With --max-fail: errors count as failures

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 const ABOUT: &str = "Write a folder of stored runs as a site of static pages: nodes over time, trends, suspects, certificates.";
 
 const CODES: &str = "\
-The folder works offline and can be served from anywhere: its pages link to each other and to
-nothing else. Run it again to bring it up to date. Real, simulated and canary runs have pages of
+The folder works offline and can be served from anywhere: its pages link to each other and to \
+nothing else. Run it again to bring it up to date. Real, simulated and canary runs have pages of \
 their own.
 
-Exit codes: 0 written; 2 wrong usage, there is no run, --deliveries cannot be read, or the folder
+Exit codes: 0 written; 2 wrong usage, there is no run, --deliveries cannot be read, or the folder \
 holds files that are not of a site.";
 
 /// `harness site`

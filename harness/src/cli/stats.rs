@@ -7,6 +7,7 @@ use base::suggest::nearest;
 use clap::Args;
 use model::exit_code;
 use nsys::trace::Filter;
+use recipes::report;
 use recipes::result_table::{Headings, Look, TimeUnit};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -113,6 +114,11 @@ fn order(args: &StatsArgs) -> Result<Order, Vec<String>> {
             errors.extend(diagnostics);
             Vec::new()
         });
+    // `-r` left out: what the other inputs hold was not what was asked for.
+    let is_report = |input: &&PathBuf| input.to_str().is_some_and(|it| report::find(it).is_some());
+    if let Some(name) = args.inputs.iter().filter(is_report).find(|input| !input.exists()) {
+        errors.push(format!("{0} is a report and no input: write `-r {0}`", name.display()));
+    }
     let mut filter = None;
     if let Some(text) = &args.filter_time {
         match text.parse() {

@@ -47,6 +47,22 @@ const RERUN: [&str; 24] = [
     "analyze_on",
 ];
 
+/// What only a run that is launched does: `plan` and `list` would be silent about them.
+const OF_LAUNCHED: [&str; 8] =
+    ["junit", "junit_flavor", "json", "webhook", "webhook_secret_env", "max_fail", "errors", "analyze_on"];
+/// What a plan shows, and a list of assertions does not.
+const OF_PLAN: [&str; 2] = ["timeout", "on_failure"];
+
+/// Whether a verb that launches nothing has no use for a flag.
+fn is_idle(verb: &str, id: &str) -> bool {
+    let of_launched = || OF_LAUNCHED.contains(&id) || FORMATS.iter().any(|format| format.flag == id);
+    match verb {
+        "plan" => of_launched(),
+        "list" => of_launched() || OF_PLAN.contains(&id),
+        _ => false,
+    }
+}
+
 /// Whether a flag says how results are shown, or where a report is written.
 fn is_of_output(id: &str) -> bool {
     OUTPUT_FLAGS.contains(&id) || FORMATS.iter().any(|format| format.flag == id)
@@ -74,18 +90,23 @@ fn because(verb: &str) -> &'static str {
     match verb {
         "replay" => "a replay takes it from the stored run; to run part of it again, use `harness rerun`",
         "resume" => "a resumed run continues as planned; remove the flag",
+        "plan" | "list" => "nothing is launched; give it to `harness run`",
         _ => "a rerun takes it from its parent; for another choice start a new run with --suite",
     }
 }
 
 /// Leaves flags that would be refused out of the help of a verb.
 pub(super) fn without_refused(verb: Command) -> Command {
-    let Some(allowed) = allowed(verb.get_name(), &|_| true) else { return verb };
+    let name = verb.get_name().to_owned();
+    let allowed = allowed(&name, &|_| true);
     verb.mut_args(|argument| {
-        let id = argument.get_id().as_str();
-        let is_shown = allowed.contains(&id) || is_of_output(id);
+        let is_shown = !is_refused(&name, allowed.as_deref(), argument.get_id().as_str());
         if is_shown { argument } else { argument.hide(true) }
     })
+}
+
+fn is_refused(verb: &str, allowed: Option<&[&str]>, id: &str) -> bool {
+    is_idle(verb, id) || allowed.is_some_and(|allowed| !allowed.contains(&id) && !is_of_output(id))
 }
 
 /// Why the arguments of a verb say nothing together, if so. `matches` are those of the verb.
@@ -93,10 +114,10 @@ pub(super) fn refused(verb: &Command, matches: &ArgMatches) -> Option<String> {
     // An inventory that the environment names is a habit of the shell, and is no part of this command.
     let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let name = verb.get_name();
-    let allowed = allowed(name, &given)?;
+    let allowed = allowed(name, &given);
     let odd = verb.get_arguments().find(|argument| {
         let id = argument.get_id().as_str();
-        given(id) && !allowed.contains(&id) && !is_of_output(id)
+        is_refused(name, allowed.as_deref(), id) && given(id)
     })?;
     let flag = match odd.get_long() {
         Some(long) => format!("--{long}"),
@@ -148,6 +169,11 @@ mod tests {
             "resume some-filter",
             "rerun --run latest --seed 2",
             "rerun --timeout 10m",
+            "plan --suite nccl-p5 --timeout 10m",
+            "plan --suite nccl-p5 --junit x.xml",
+            "plan --suite nccl-p5 --markdown x.md",
+            "list --suite nccl-p5 --max-fail 1",
+            "list --suite nccl-p5 --timeout 10m",
         ];
         insta::assert_snapshot!(all.map(refusal).join("\n"));
     }

@@ -13,14 +13,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const CODES: &str = "\
-Each round checks idle nodes by an ordinary run of the suite, as far as the budget goes: suspects
-first, then nodes that came back or are new, then those whose last check is the oldest. A check
-that jobs push aside is no measurement. What falls below its own past and its peers is suspected,
-checked again beside other nodes, and only then an alarm: at most one false alarm in a year of
+Each round checks idle nodes by an ordinary run of the suite, as far as the budget goes: suspects \
+first, then nodes that came back or are new, then those whose last check is the oldest. A check \
+that jobs push aside is no measurement. What falls below its own past and its peers is suspected, \
+checked again beside other nodes, and only then an alarm: at most one false alarm in a year of \
 1,000 nodes. Its state is in runs/fleet/INVENTORY; it may be ended at any moment.
 
-Exit codes of the last round: 0 no alarm lasts; 1 an alarm lasts, or many nodes fell alike, or the
-suite failed without a culprit; 2 wrong usage; 3 inconclusive: the queue gave no answer, or nothing
+Exit codes of the last round: 0 no alarm lasts; 1 an alarm lasts, or many nodes fell alike, or the \
+suite failed without a culprit; 2 wrong usage; 3 inconclusive: the queue gave no answer, or nothing \
 of what was checked was measured; 130/143 interrupted.";
 
 /// `harness watch-fleet`

@@ -43,7 +43,7 @@ pub(crate) fn cost_estimate(
 ) {
     let hours = |node_runs: usize| node_runs as f64 * seconds_each / 3600.0;
     let (best, worst) = (&cost_estimate.best, &cost_estimate.worst);
-    output.print(format_args!("expected: rounds {} to {}, runs {} to {}, node-hours {:.2} to {:.2} (nothing found; two faults and much noise)",
+    output.print(format_args!("expected: rounds {} to {}, runs {} to {}, node-hours {:.2} to {:.2} (least: nothing is found; most: two faults and much noise)",
         best.rounds,
         worst.rounds,
         best.runs,
@@ -317,7 +317,7 @@ mod tests {
         HRN-GPU-SLOW reset p5-001 gpu3: 50 % of what its peers reach, by itself
         HRN-NVLINK-SLOW reset p5-001 nvlink: 50 % of what its peers reach, by itself, and by more than its GPUs explain
         HRN-NIC-SLOW replace p5-002 rdmap113s0: 50 % of what its peers reach, with good partners
-        HRN-PORT-SLOW replace p5-002 fabric: 50 % of what its peers reach, on all of its NICs with good partners
+        HRN-PORT-SLOW reboot p5-002 fabric: 50 % of what its peers reach, on all of its NICs with good partners
         HRN-LINK-SLOW watch a-c link: 50 % of what its peers reach, with different nodes on both sides, which are good otherwise
         HRN-NODE-BROKEN reboot p5-001 node: every run on it failed, its partners' runs without it passed
         HRN-GPU-WRONG replace p5-001 gpu3: its results are wrong, or it gave none

@@ -21,18 +21,25 @@ use model::exit_code;
 use std::io::Write;
 use std::path::PathBuf;
 
+const CODES: &str =
+    "Exit codes: 0 neither errors nor warnings; 1 errors or warnings; 2 a file cannot be read or is empty.";
+
 /// `harness lint`: which kind of files is checked.
 #[derive(Debug, Subcommand)]
 #[command(about = "Errors in files for other programs, with their places.")]
 pub(crate) enum LintCommand {
     /// Check scripts and manifests that launch jobs: environment, tasks, variables, step windows, secrets. Give files that start
     /// each other together
+    #[command(after_help = CODES)]
     Script(Files),
     /// Check manifests of Kubernetes and Helm values: structure by Kubernetes 1.29 to 1.37, and rules on GPUs, EFA, retries,
-    /// profilers and secrets. Give files that refer to each other together. Exit codes as of `check`: 2 where there is an
-    /// error, 0 where there are only warnings and notes
+    /// profilers and secrets. Give files that refer to each other together
+    #[command(
+        after_help = "Exit codes: 0 no error, with or without warnings; 2 an error, or a file cannot be read or is empty."
+    )]
     Manifest(Files),
     /// Check lists of functions for `nsys profile --python-functions-trace`
+    #[command(after_help = CODES)]
     FunctionTrace(Files),
 }
 

@@ -107,7 +107,10 @@ mod tests {
     #[test]
     fn a_text_without_counters_is_exit_3_and_a_file_that_is_not_there_exit_2() {
         let (code, _, err) = show(&[b"prose\n"], &[]);
-        assert_eq!((code, err.as_str()), (3, "1.log:1: line must be a name, a colon and a whole number\n"));
+        assert_eq!(
+            (code, err.as_str()),
+            (3, "1.log:1: no EFA counters; expected the output of `rdma -p statistic show`\n")
+        );
         let (code, out, _) = show(&[STATISTIC], &["/no/such/file"]);
         assert!(code == 2 && out.contains("rdmap16s27"), "{out}");
     }

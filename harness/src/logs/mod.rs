@@ -29,6 +29,9 @@ use std::path::Path;
 
 /// A file as a stream, gunzipped where needed; other compressions are refused by name. `-` is standard input.
 fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
+    if path.is_dir() {
+        return Err(io::Error::other("a folder; give its files, such as `runs/latest/cases/*/raw/*/stdout`"));
+    }
     let from: Box<dyn Read> = match path.as_os_str() == "-" {
         true => Box::new(io::stdin()),
         false => Box::new(File::open(path)?),
@@ -136,6 +139,8 @@ mod tests {
             packed.write_all(bytes).expect("in memory");
             packed.finish().expect("in memory")
         };
+        let of_folder = open(folder.path()).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(of_folder.starts_with("a folder; give its files, such as "), "{of_folder}");
         assert_eq!(read(b"a log\n"), Ok(b"a log\n".to_vec()));
         assert_eq!(read(&packed(b"a log\n")), Ok(b"a log\n".to_vec()));
         assert_eq!(read(b""), Ok(Vec::new()));

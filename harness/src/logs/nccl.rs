@@ -130,6 +130,9 @@ fn run_read(args: &NcclArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     }
     let mut all = read_each(args, err, |from, file| reader.read(from, file));
     let log = reader.finish();
+    if !all && log.lines == 0 {
+        return exit_code::USAGE;
+    }
     let mut wrong = None;
     if args.explain {
         let mut explain = Explain::default();
@@ -146,7 +149,7 @@ fn run_read(args: &NcclArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     }
     let files: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
     let files = files.join(" ");
-    if log.of_nccl == 0 && (all || log.lines > 0) {
+    if log.of_nccl == 0 {
         let why = match log.lines {
             0 => "the file is empty".to_owned(),
             lines => match log.looks_like {

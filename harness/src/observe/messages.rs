@@ -85,7 +85,11 @@ pub(super) fn gaps(looked: &Looked, coverage: &Coverage) -> Vec<String> {
             .to_owned(),
     );
     let Coverage { records, untimed, no_room, unjudged, judged, communicators, .. } = *coverage;
-    gap(looked.files > 0 && records == 0, "no record of NCCL's Inspector in the files".to_owned());
+    gap(
+        looked.files > 0 && records == 0,
+        "no record of NCCL's Inspector in the files; do jobs set NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS?"
+            .to_owned(),
+    );
     gap(
         untimed > 0 && untimed * 2 > records,
         format!("{untimed} of {} without a time of the GPU", count(records, "record")),

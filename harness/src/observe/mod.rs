@@ -105,11 +105,13 @@ impl<'a> Session<'a> {
     fn open(request: &'a ObserveRequest) -> Result<Session<'a>, String> {
         let ObserveRequest { folder, state, events, metrics, .. } = request;
         let journal = events.clone().unwrap_or_else(|| state.join(EVENTS));
-        for path in [Some(state), Some(&journal), metrics.as_ref()].into_iter().flatten() {
+        let written =
+            [("--state", Some(state)), ("--events", Some(&journal)), ("--metrics", metrics.as_ref())];
+        for (flag, path) in written.into_iter().filter_map(|(flag, path)| Some((flag, path?))) {
             if is_within(path, folder) {
                 let (path, folder) = (show(&path.display().to_string()), show(&folder.display().to_string()));
                 return Err(format!(
-                    "{path}: lies in {folder}, where nothing is written; choose another place"
+                    "{flag} {path}: lies in --dir {folder}, where nothing is written; choose another place"
                 ));
             }
         }
@@ -183,7 +185,11 @@ impl<'a> Session<'a> {
             })
             .collect();
         self.state.events += self.state.pending.len() as u64;
-        self.service.save(&self.state).map_err(|error| error.to_string())?;
+        // A mistyped folder has no past, and the right one is not refused for it.
+        let is_first = looked.folder.is_some() && !self.service.state_path().exists();
+        if !is_first {
+            self.service.save(&self.state).map_err(|error| error.to_string())?;
+        }
         for logged in &self.state.pending {
             self.add(logged, out)?;
         }

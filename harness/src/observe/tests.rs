@@ -257,7 +257,7 @@ fn nothing_is_written_into_the_folder_of_records_and_a_state_is_of_one_folder() 
         ObserveRequest { events: Some(bed.records().join("events.jsonl")), ..bed.request() },
     ] {
         let why = refused(request);
-        assert!(why.contains(": lies in "), "{why}");
+        assert!(why.contains(": lies in --dir "), "{why}");
         assert!(why.ends_with(", where nothing is written; choose another place"), "{why}");
     }
     assert_eq!(fs::read_dir(bed.records()).expect("a folder").count(), 0);

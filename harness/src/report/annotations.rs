@@ -3,7 +3,7 @@
 
 use super::Report;
 use super::culprit_line::{evidence, next_command, subject};
-use super::last_line::last_line;
+use super::last_line::{is_in_part, last_line};
 use base::text::{cap, count, show};
 use model::exit_code;
 use std::fmt::Write;
@@ -14,10 +14,10 @@ const MOST: usize = 10;
 /// Of a message, in bytes; GitHub cuts longer ones.
 const MOST_BYTES: usize = 4000;
 
-/// The lines, each with its line end; none of a run that passed.
+/// The lines, each with its line end; none of a run that passed as a whole.
 pub(crate) fn annotations(report: &Report) -> String {
     let summary = report.summary;
-    if summary.exit_code == exit_code::PASSED {
+    if summary.exit_code == exit_code::PASSED && !is_in_part(report) {
         return String::new();
     }
     let mut text = String::new();

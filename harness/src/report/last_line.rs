@@ -5,19 +5,30 @@ use base::text::count;
 use model::artefact::{Counts, Culprit, Summary};
 use model::exit_code;
 use std::collections::BTreeSet;
+use verdict::unjudged;
 
 /// Such as `FAILED: 1 bad part on 1 of 4 nodes (exit 1)`.
 pub(crate) fn last_line(report: &Report) -> String {
     let summary = report.summary;
     let code = summary.exit_code;
-    format!("{} (exit {code})", outcome(summary, report.plan.nodes.len(), report.plan.pending.len()))
+    format!("{} (exit {code})", outcome(report))
 }
 
-fn outcome(summary: &Summary, nodes: usize, pending_at_first: usize) -> String {
-    let counts = &summary.counts;
+/// Whether whole cases were skipped.
+pub(super) fn is_in_part(report: &Report) -> bool {
+    report.cases.iter().any(|case| unjudged::is_unmeasured(report.plan, case))
+}
+
+fn outcome(report: &Report) -> String {
+    let (summary, counts) = (report.summary, &report.summary.counts);
+    let (nodes, pending_at_first) = (report.plan.nodes.len(), report.plan.pending.len());
     match summary.exit_code {
+        exit_code::PASSED if is_in_part(report) => format!("PASSED in part: {}", passed(counts)),
         exit_code::PASSED => format!("PASSED: {}", passed(counts)),
         exit_code::FAILED => format!("FAILED: {}", blamed(summary, nodes)),
+        exit_code::INCONCLUSIVE if is_decided(counts) && report.plan.strict && is_in_part(report) => {
+            format!("INCONCLUSIVE: {}, which `--strict` refuses", passed(counts))
+        }
         exit_code::INCONCLUSIVE if is_decided(counts) => {
             format!("INCONCLUSIVE: {}; see the errors above", passed(counts))
         }
@@ -133,7 +144,7 @@ mod tests {
     use super::*;
     use crate::report::fixture;
     use crate::report::fixture::{Made, Reported as _};
-    use model::artefact::Status;
+    use model::artefact::{CaseEnd, Status};
 
     #[test]
     fn the_last_line_is_in_words_and_has_the_exit_code() {
@@ -170,7 +181,19 @@ mod tests {
         }];
         let mut unwritten = made(&[Pass, Pass]);
         unwritten.summary.exit_code = exit_code::INCONCLUSIVE;
-        all.extend([stopped, owes, node, unwritten]);
+        let in_part = || {
+            let mut cases = [Pass, Skipped].map(|status| {
+                let mut case = fixture::case(&status.to_string());
+                case.verdicts = vec![fixture::verdict("c", "rate", "n", "p", status)];
+                case
+            });
+            cases[1].end = CaseEnd::Skipped;
+            Made::from_cases(cases.into())
+        };
+        let mut strict = in_part();
+        strict.plan.strict = true;
+        strict.summary.exit_code = exit_code::INCONCLUSIVE;
+        all.extend([stopped, owes, node, unwritten, in_part(), strict]);
         let lines: Vec<String> = all.iter().map(|made| last_line(&made.report())).collect();
         insta::assert_snapshot!(lines.join("\n"), @r#"
         FAILED: 1 bad part on 1 of 4 nodes (exit 1)
@@ -186,6 +209,8 @@ mod tests {
         INCOMPLETE: the rerun has no failure, and 1 of 2 assertions are still pending (exit 5)
         INCONCLUSIVE: 1 of 2 assertions not decided; 1 bad node of 4 (exit 3)
         INCONCLUSIVE: all 2 assertions passed; see the errors above (exit 3)
+        PASSED in part: 1 of 2 assertions passed, 1 skipped (exit 0)
+        INCONCLUSIVE: 1 of 2 assertions passed, 1 skipped, which `--strict` refuses (exit 3)
         "#);
     }
 }

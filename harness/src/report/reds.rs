@@ -7,7 +7,7 @@ use super::terminal::{gap, line};
 use crate::report::text::subject;
 use base::nodeset;
 use base::text::{count, shorten, show};
-use model::artefact::{Status, Verdict};
+use model::artefact::{Plan, Status, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Groups that are shown; the reports hold the others.
@@ -61,7 +61,8 @@ pub(super) fn unexplained(
         line(text, "explained by no culprit:");
     }
     for group in groups.iter().take(MOST) {
-        render_group(text, group, paint, most);
+        let shared = if group.status == Status::Error { shared_node(report.plan, group) } else { None };
+        render_group(text, group, shared, paint, most);
     }
     if groups.len() > MOST {
         let more: usize = groups[MOST..].iter().map(|group| group.verdicts.len()).sum();
@@ -77,7 +78,7 @@ fn weight(status: Status) -> u8 {
     }
 }
 
-fn render_group(text: &mut String, group: &RedGroup, paint: Paint, most: usize) {
+fn render_group(text: &mut String, group: &RedGroup, shared: Option<&str>, paint: Paint, most: usize) {
     let first = group.verdicts[0];
     let name = match group.status {
         Status::Fail => "FAIL",
@@ -94,7 +95,12 @@ fn render_group(text: &mut String, group: &RedGroup, paint: Paint, most: usize) 
         line(text, &format!("{status} {}", shorten(&format!("{of}: {}", show(&only.message)), room)));
     } else {
         let n = count(group.verdicts.len(), "assertion");
-        let head = format!("{}: {n} of {of}, on {}", show(group.what), parts(&group.verdicts));
+        let on = parts(&group.verdicts);
+        let on = match shared {
+            Some(node) if on != node => format!("{}, which is in each of their jobs", show(node)),
+            _ => on,
+        };
+        let head = format!("{}: {n} of {of}, on {on}", show(group.what));
         line(text, &format!("{status} {}", shorten(&head, room)));
         line(text, &shorten(&format!("  first: {}", show(&first.message)), most));
     }
@@ -104,6 +110,35 @@ fn render_group(text: &mut String, group: &RedGroup, paint: Paint, most: usize) 
     }
     if let Some(next) = &first.next {
         line(text, &shorten(&format!("  next: {}", show(next)), most));
+    }
+}
+
+/// The one node of which each of these results has a job, where there is one: a full disk fails whatever its node is in.
+fn shared_node<'a>(plan: &'a Plan, group: &RedGroup) -> Option<&'a str> {
+    let red: BTreeSet<&str> = group.verdicts.iter().map(|verdict| verdict.name.as_str()).collect();
+    let mut shared: Option<BTreeSet<&str>> = None;
+    let mut found = 0;
+    for case in plan.cases.iter().filter(|case| group.cases.contains(case.name.as_str())) {
+        let jobs: BTreeMap<&str, &[String]> =
+            case.jobs.iter().map(|job| (job.name.as_str(), job.nodes.as_slice())).collect();
+        // Most numbers are of the same jobs as the one before.
+        let mut last: Option<&[String]> = None;
+        for one in case.assertions.iter().filter(|one| red.contains(one.name.as_str())) {
+            found += 1;
+            if last.replace(&one.jobs) == Some(one.jobs.as_slice()) {
+                continue;
+            }
+            let of_jobs = one.jobs.iter().filter_map(|job| jobs.get(job.as_str())).copied().flatten();
+            let nodes: BTreeSet<&str> = of_jobs.map(String::as_str).collect();
+            shared = Some(match shared {
+                None => nodes,
+                Some(before) => before.intersection(&nodes).copied().collect(),
+            });
+        }
+    }
+    match shared?.into_iter().collect::<Vec<_>>()[..] {
+        [only] if found == red.len() => Some(only),
+        _ => None,
     }
 }
 

@@ -4,7 +4,7 @@
 use super::Report;
 use super::culprit_line::{MOST_LETTERS, culprit_line};
 use super::explained::{self, ExplainedCount, Explanations};
-use super::last_line::last_line;
+use super::last_line::{is_in_part, last_line};
 use super::paint::Paint;
 use super::reds;
 use super::skipped;
@@ -65,7 +65,8 @@ pub fn closing(report: &Report, ending: Ending) -> String {
     for why in skipped::lines(report.cases, most) {
         line(&mut text, &paint.yellow(&why));
     }
-    if summary.counts.unjudged > 0 {
+    // Of a run that lost a node no baseline is made.
+    if summary.counts.unjudged > 0 && summary.left_out.iter().all(|left| left.after.is_none()) {
         let nodes = report.plan.nodes.len() - summary.left_out.len().min(report.plan.nodes.len());
         let (open, all) = (summary.counts.unjudged as usize, summary.counts.total as usize);
         line(&mut text, &paint.yellow(&unjudged::line(open, all, nodes)));
@@ -94,7 +95,12 @@ pub fn closing(report: &Report, ending: Ending) -> String {
         line(&mut text, "  next: harness rerun --run latest");
     }
     let last = last_line(report);
-    line(&mut text, &if is_red { paint.red(&last) } else { paint.green(&last) });
+    let last = match is_red {
+        true => paint.red(&last),
+        false if is_in_part(report) => paint.yellow(&last),
+        false => paint.green(&last),
+    };
+    line(&mut text, &last);
     text
 }
 

@@ -120,12 +120,15 @@ fn unfit(home: &Home, suite: &Suite, inventory: &Inventory, instances: &Instance
     if inventory.instance.fits(&suite.instance) {
         return None;
     }
+    let library = Library::for_project(home.path());
     let fitting: Vec<String> = names(home, "inventory")
         .into_iter()
         .filter(|name| {
             let other = read(home, "inventory", name, &mut Vec::new())
                 .and_then(|(file, text)| Inventory::read(&text, &file, instances).map_err(|it| lines(&it)));
-            other.is_ok_and(|other| other.instance.fits(&suite.instance))
+            // The hosts of a real one that ships are made up.
+            let is_usable = |other: &Inventory| other.is_simulated() || !library.ships("inventory", name);
+            other.is_ok_and(|other| other.instance.fits(&suite.instance) && is_usable(&other))
         })
         .map(|name| format!("`--inventory {name}`"))
         .collect();
@@ -137,7 +140,7 @@ fn unfit(home: &Home, suite: &Suite, inventory: &Inventory, instances: &Instance
                 None => format!("unknown instance; known: `{}`", known.join("`, `")),
             }
         }
-        [] => "no inventory of this project has such nodes".to_owned(),
+        [] => format!("no inventory of yours has {} nodes; write one: harness init", suite.instance),
         some => format!("try {}", some.join(" or ")),
     };
     Some(format!(

@@ -71,6 +71,13 @@ pub(crate) fn check_places(options: &RunOptions) -> Result<(), String> {
     let requested = options.requested.iter().map(|report| (report.format.flag, &report.path));
     let mut seen: BTreeMap<&Path, &str> = BTreeMap::new();
     for (flag, path) in own.chain(requested) {
+        let is_read = path.extension().is_some_and(|it| it == "prom") || store::is_stream(path);
+        if flag == "prometheus" && !is_read {
+            let path = path.display();
+            return Err(format!(
+                "--prometheus {path}: does not end in .prom: node_exporter would not read it"
+            ));
+        }
         store::check_output(path)
             .map_err(|error| format!("--{flag}: cannot write `{}`: {error}", path.display()))?;
         if let Some(other) = seen.insert(path, flag).filter(|_| !store::is_stream(path)) {

@@ -62,6 +62,10 @@ impl Check<'_> {
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             return Err(vec![format!("no case `{absent}` in suite `{}`{near}", request.suite)]);
         }
+        // The plan on all nodes is the first that is made.
+        if self.nodes.is_empty() {
+            readings::refused(&plan, &request.cases).map_err(|why| vec![why])?;
+        }
         if !request.cases.is_empty() {
             plan.cases.retain(|case| request.cases.contains(&case.name));
         }

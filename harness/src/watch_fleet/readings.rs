@@ -1,19 +1,23 @@
 //! What a stored check measured of each of its nodes, in the form that falls are judged in.
 
 use crate::session::preflight;
+use base::text::show;
 use config::inventory::Inventory;
 use fleet::{Failure, Reading};
 use metric::unit::{Better, Unit};
 use metric::{Dim, DimValue, Dims, Metrics, Query};
 use model::artefact::{
-    CaseVerdict, Culprit, LeftOut, PlannedAssertion, PlannedCase, Probe, Status, Value, Verdict,
+    CaseVerdict, Culprit, LeftOut, Plan, PlannedAssertion, PlannedCase, Probe, Status, Value, Verdict,
 };
 use model::exit_code;
+use recipes::recipe;
 use std::collections::BTreeMap;
 use store::Stored;
 use verdict::isolate::code::Code;
 use verdict::isolate::evidence::{self, EvidenceLine};
 
+/// Cases that are named as those to take.
+const MOST_CASES: usize = 3;
 /// Of the whole node.
 const NODE: &str = "node";
 
@@ -175,6 +179,40 @@ fn add(case: &PlannedCase, verdict: &CaseVerdict, metrics: &Metrics, values: &mu
             }
         }
     }
+}
+
+/// An error where no case that is asked for gives a number of one node: checks would cost time and measure nothing.
+pub(super) fn refused(plan: &Plan, named: &[String]) -> Result<(), String> {
+    let mut asked = plan.cases.iter().filter(|case| named.is_empty() || named.contains(&case.name));
+    if asked.any(|case| case.skip.is_some() || gives_numbers(case)) {
+        return Ok(());
+    }
+    let what = match named {
+        [] => "the suite gives".to_owned(),
+        [one] => format!("case `{}` gives", show(one)),
+        _ => "the cases give".to_owned(),
+    };
+    let usable = plan.cases.iter().filter(|case| case.skip.is_none() && gives_numbers(case));
+    let usable: Vec<String> = usable.take(MOST_CASES).map(|case| format!("`{}`", show(&case.name))).collect();
+    Err(match usable.as_slice() {
+        [] => format!("{what} no number of one node, which is what a watch follows; take another suite"),
+        some => {
+            format!("{what} no number of one node, which is what a watch follows; take {}", some.join(", "))
+        }
+    })
+}
+
+/// Whether some number of the case is one that `add` would take.
+fn gives_numbers(case: &PlannedCase) -> bool {
+    let is_single =
+        |job: &String| case.jobs.iter().any(|planned| planned.name == *job && planned.nodes.len() == 1);
+    // What recipes of the project declare is not known before it is measured.
+    let is_per_node = |metric: &str| recipe::built_in(metric).is_none_or(|it| it.dims.contains(&Dim::Node));
+    case.assertions.iter().any(|it| {
+        is_rate(it.unit)
+            && it.better != Better::Neither
+            && (it.node.is_some() || it.jobs.iter().any(is_single) || is_per_node(&it.metric))
+    })
 }
 
 fn is_rate(unit: Unit) -> bool {

@@ -220,9 +220,17 @@ fn preview(
     let chosen = state.fleet.choose(now_s, &queue.idle, terms, fewest);
     println!("{} of {} idle", queue.idle.len(), base::text::count(inventory.nodes.len(), "node"));
     match chosen.is_empty() {
-        true => println!(
-            "nothing would be checked: nothing is due, too few nodes are idle, or the budget is spent"
-        ),
+        true => {
+            let free = Terms { budget: f64::INFINITY, ..*terms };
+            let is_due = || !state.fleet.choose(now_s, &queue.idle, &free, fewest).is_empty();
+            let why = match queue.idle.len() {
+                0 => "no node is idle".to_owned(),
+                idle if idle < fewest => format!("{idle} is idle, and a check takes {fewest} nodes"),
+                _ if is_due() => "the budget is spent for now".to_owned(),
+                _ => "no idle node is due".to_owned(),
+            };
+            println!("nothing would be checked: {why}");
+        }
         false => messages::chosen(&chosen).iter().for_each(|line| println!("would check {line}")),
     }
     let cost = state.fleet.cost_s(terms);

@@ -1,9 +1,11 @@
 //! Numbers that nothing can be compared with: how many a plan has, how many a run had, and whether some node, GPU or NIC
-//! has no judged number in a stage that it took part in. Pure.
+//! has no judged number in a stage that it took part in; and whether cases were skipped as a whole. Pure.
 
 use crate::judge::absent::ABSENT;
 use metric::Covers;
-use model::artefact::{CaseVerdict, Plan, PlannedAssertion, PlannedBaseline, PlannedCase, Status, Verdict};
+use model::artefact::{
+    CaseEnd, CaseVerdict, Plan, PlannedAssertion, PlannedBaseline, PlannedCase, Status, Verdict,
+};
 use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,6 +65,18 @@ fn thousands(n: usize) -> String {
         shown.push(digit);
     }
     shown
+}
+
+/// Whether all that a case asks for was skipped, and its suite does not require that.
+pub fn is_unmeasured(plan: &Plan, of_case: &CaseVerdict) -> bool {
+    // A warning was measured.
+    let is_skipped = |one: &Verdict| one.status == Status::Skipped && one.cause.as_deref() != Some("warning");
+    let is_required = |case: &PlannedCase| {
+        case.suite == of_case.suite && case.name == of_case.case && case.must_end == Some(CaseEnd::Skipped)
+    };
+    !of_case.verdicts.is_empty()
+        && of_case.verdicts.iter().all(is_skipped)
+        && !plan.cases.iter().any(is_required)
 }
 
 /// A node, or a GPU or NIC of it, in the stage of jobs on so many nodes.

@@ -159,7 +159,10 @@ fn read_listing(text: &[u8], file: &str) -> Result<Totals, NotUnderstood> {
             Some((plain.then_some(name)?, decimal(value.trim().as_bytes())?))
         });
         let Some((name, value)) = read else {
-            let why = "line must be a name, a colon and a whole number".to_owned();
+            let why = match counters.is_empty() {
+                true => "no EFA counters; expected the output of `rdma -p statistic show`".to_owned(),
+                false => "line must be a name, a colon and a whole number".to_owned(),
+            };
             return Err(NotUnderstood { file: file.to_owned(), line: number, why });
         };
         counters.insert(name.to_owned(), value);

@@ -10,6 +10,7 @@ mod tests;
 use crate::recipe::of_reports::{Input, Outcome, Progress, Survey, find, survey};
 use crate::report::Arguments;
 use rows::Tables;
+pub(crate) use rows::time;
 use rules::RULES;
 use serde::Serialize;
 use std::collections::BTreeSet;

@@ -102,7 +102,7 @@ pub(super) fn largest<'a>(rows: &[Row<'a>], of: impl Fn(&Row<'a>) -> Option<f64>
 }
 
 /// Nanoseconds with three digits: `17.2 ms`.
-pub(super) fn time(ns: f64) -> String {
+pub(crate) fn time(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns >= 1e9 => (ns / 1e9, "s"),
         ns if ns >= 1e6 => (ns / 1e6, "ms"),

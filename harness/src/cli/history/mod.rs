@@ -22,7 +22,7 @@ use verdict::history::past::{self, Outlines, Past, RunKind};
 use verdict::history::series::{self, Found};
 
 const ABOUT: &str = "\
-Changes are found by a rank test: a step or a drift is reported if the same runs in random order would show one in fewer than
+Changes are found by a rank test: a step or a drift is reported if the same runs in random order would show one in fewer than \
 1 of 100 queries, and if it is more than 2 % of a bandwidth (5 % of other metrics). That takes about ten runs.
 
 Exit codes: 0 reported; 2 wrong usage, or there is no run; 3 no run has measured it.";

@@ -14,12 +14,20 @@ use store::Home;
 #[command(about = "Describe clusters by asking their schedulers and nodes.")]
 pub(super) enum InventoryVerb {
     /// Write an inventory of the nodes of Slurm or Kubernetes; nodes that take no jobs are named and excluded
+    #[command(after_help = "Exit codes: 0 written; 2 wrong usage; 3 no answer; 4 no node takes jobs.")]
     Discover(discover::DiscoverArgs),
     /// Probe the hardware and software of every node, and show which nodes cannot pass
+    #[command(
+        after_help = "Exit codes: 0 all nodes can pass; 1 some cannot; 2 wrong usage; 3 a node gave no answer."
+    )]
     Probe(probe::ProbeArgs),
     /// Show which nodes differ from the others, or from a golden node, and how
+    #[command(
+        after_help = "Exit codes: 0 no difference; 1 differences; 2 wrong usage; 3 a node gave no answer, or there is nothing to compare with."
+    )]
     Diff(probe::DiffArgs),
     /// Print what the harness must be allowed in Kubernetes, as YAML
+    #[command(after_help = "Exit codes: 0 printed; 2 wrong usage.")]
     Role(role::RoleArgs),
 }
 

@@ -156,7 +156,8 @@ fn the_largest_findings_of_a_profiled_case_stand_behind_the_map_of_nodes_with_th
     let shown = diagnosis(Ok(kept(5, &[])));
     for words in [
         "<strong>limit-0</strong>: &lt;/td&gt;",
-        "harness recipe breakdown --table gpus",
+        "/cases/nics/raw/all --table gpus",
+        "harness recipe breakdown --input runs/2026",
         "2 more findings.",
         "2 reports of all, 16 GPUs",
         "harness diagnose 2026",

@@ -97,9 +97,11 @@ fn render_case(context: &Context, case: &str, kept: &CaseDiagnosis, out: &mut dy
         };
         return writeln!(out, "<p>{line}</p>");
     }
+    let input = format!("runs/{}/cases/{case}/raw/{}", context.report.summary.run_id, kept.job);
+    let input = shorten(&show(&input), MOST_LETTERS);
     writeln!(out, "<ol>")?;
     for finding in found.findings.iter().take(MOST_FINDINGS) {
-        entry(finding, out)?;
+        entry(finding, &input, out)?;
     }
     writeln!(out, "</ol>")?;
     match found.findings.len().saturating_sub(MOST_FINDINGS) {
@@ -108,15 +110,16 @@ fn render_case(context: &Context, case: &str, kept: &CaseDiagnosis, out: &mut dy
     }
 }
 
-fn entry(finding: &CaseFinding, out: &mut dyn Write) -> io::Result<()> {
+fn entry(finding: &CaseFinding, input: &str, out: &mut dyn Write) -> io::Result<()> {
     let short = |text: &str| escaped(&shorten(&show(text), MOST_LETTERS));
     writeln!(
         out,
-        "<li><strong>{}</strong>: {}<p class=\"of\">change: {}; shown by <code>harness recipe {} --table {}</code></p></li>",
+        "<li><strong>{}</strong>: {}<p class=\"of\">change: {}; shown by <code>harness recipe {} --input {} --table {}</code></p></li>",
         short(&finding.code),
         short(&finding.what),
         short(&finding.change),
         short(&finding.recipe),
+        escaped(input),
         short(&finding.table)
     )
 }

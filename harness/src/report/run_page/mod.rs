@@ -23,7 +23,7 @@ mod context_tests;
 mod tests;
 
 use super::explained::Explanations;
-use super::last_line::last_line;
+use super::last_line::{is_in_part, last_line};
 use super::{Report, ReportError};
 use crate::page::{address, live_foot, live_head, run_foot, run_head};
 use base::text::{SIMULATED, count, duration, show};
@@ -118,7 +118,7 @@ fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
     let tone = match (summary.exit_code, context.state) {
         (exit_code::FAILED, _) => "red",
         // A run that goes on has not passed.
-        (exit_code::PASSED, None) => "green",
+        (exit_code::PASSED, None) if !is_in_part(context.report) => "green",
         _ => "amber",
     };
     writeln!(

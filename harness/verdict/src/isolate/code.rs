@@ -443,12 +443,12 @@ static NIC_MISSING: Code = Code {
 
 static PORT_SLOW: Code = Code {
     name: "HRN-PORT-SLOW",
-    severity: Severity::Replace,
+    severity: Severity::Reboot,
     what: "a node whose NICs are all equally slow, while its GPUs are good",
     cause: "a part that all of its NICs share: the node's switch port, GPUDirect RDMA that is off, the driver or the \
             fabric settings",
-    next: "compare its fabric settings and driver with other nodes (`harness inventory diff`); if they are equal, report \
-           the port to the network team, or replace the node",
+    next: "compare its fabric settings and driver with other nodes (`harness inventory diff`), reboot it once and isolate \
+           again; if it stays slow, have the network team try its port, and replace the node only if the port is good",
 };
 
 static LINK_SLOW: Code = Code {

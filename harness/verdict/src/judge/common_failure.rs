@@ -190,7 +190,7 @@ fn check(cause: &str, words: &[String], case: &PlannedCase) -> &'static str {
             _ => "the last output lines of the jobs; OMPI_MCA_btl_tcp_if_exclude and NCCL_SOCKET_IFNAME",
         }
     } else if cause == "launch-failed" {
-        "`--dry-run`, and the command of its first job by hand"
+        "`harness plan`, and the command of its first job by hand"
     } else {
         "stderr of the jobs, and the command of the first of them by hand on one node"
     }

@@ -3,10 +3,22 @@
 use super::CaseData;
 use super::gate::Gate;
 use metric::{Dim, MetricSpec, Role};
-use model::artefact::CoverageSets;
+use model::artefact::{CoverageSets, PlannedCase};
+use recipes::catalogue::Catalogue;
 use recipes::recipe::{self, RecipeSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Whether recipes of the case show which NICs were measured.
+pub fn reads_nics(case: &PlannedCase, catalogue: &Catalogue) -> bool {
+    let shows_nics = |recipe: RecipeSpec| recipe.metrics.iter().any(|metric| metric.is(Role::ShowsNics));
+    case.recipes.iter().filter_map(|name| catalogue.job_recipe(name)).any(shows_nics)
+}
+
+/// Within a node nothing goes over its NICs: that their counters were read measures none.
+fn uses_nics(nodes: &[String]) -> bool {
+    nodes.len() > 1
+}
 
 pub(super) fn collect(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets {
     let mut sets = CoverageSets { gpus: data.instance.gpus, ..CoverageSets::default() };
@@ -14,16 +26,14 @@ pub(super) fn collect(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Coverage
         return sets;
     }
     let shows_ranks = data.case.workload.traits().shows_ranks;
-    let shows_nics = |recipe: RecipeSpec| recipe.metrics.iter().any(|metric| metric.is(Role::ShowsNics));
-    let reads_nics =
-        data.case.recipes.iter().filter_map(|name| data.catalogue.job_recipe(name)).any(shows_nics);
+    let reads_nics = reads_nics(data.case, data.catalogue);
     for planned in &data.case.jobs {
         for node in &planned.nodes {
             sets.nodes.expected.insert(node.clone());
             if shows_ranks {
                 sets.ranks.expected.insert(node.clone());
             }
-            if reads_nics {
+            if reads_nics && uses_nics(&planned.nodes) {
                 sets.nics_of_nodes.expect(node, &data.instance.nics);
             }
         }
@@ -58,7 +68,7 @@ pub(super) fn collect(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Coverage
                     None => {}
                 }
             }
-            Some(metric) if metric.is(Role::ShowsNics) => {
+            Some(metric) if metric.is(Role::ShowsNics) && (job.is_none() || uses_nics(nodes)) => {
                 if let (Some(node), Some(nic)) = (row.dims.word(Dim::Node), row.dims.word(Dim::Nic)) {
                     sets.nics_of_nodes.measure(node, nic);
                 }

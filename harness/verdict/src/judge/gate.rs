@@ -181,7 +181,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
                 "raw-edited" | "raw-gone" => {
                     "restore the file, or accept the current one with `--from collect`"
                 }
-                "not-analyzed" => "try `--from analyze`, or run it again with --rerun",
+                "not-analyzed" => "try `harness replay --from analyze`, or run it again with `harness rerun`",
                 _ => "check the job's output and the free space of the shared folder, then rerun the case",
             };
             return Gate::Inconclusive {
@@ -259,7 +259,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         Ended::LaunchFailed { why } => error(
             &end.cause(),
             &format!("the job could not be launched: {why}"),
-            "print its command with `--dry-run` and try it by hand",
+            "print its command with `harness plan` and try it by hand",
         ),
         Ended::FolderFailed { why } => error(
             &end.cause(),

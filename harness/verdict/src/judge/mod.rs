@@ -28,6 +28,7 @@ mod widespread_parts;
 mod worst;
 
 use case_index::CaseIndex;
+pub use coverage::reads_nics;
 use gate::Gate;
 pub use measured::Measured;
 use measured::part_name;

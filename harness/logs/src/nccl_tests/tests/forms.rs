@@ -144,6 +144,7 @@ fn what_is_not_of_nccl_tests_is_refused_with_a_reason() {
         ("", "the file is empty"),
         ("a,b,c,d\n1,2,3,4\n", "comma-separated values, which nccl-tests does not print"),
         ("hello\n", "no row, header or failure of nccl-tests"),
+        ("<!DOCTYPE html>\n<title>a run</title>\n", "no row, header or failure of nccl-tests"),
         (
             "a:1:2 [0] NCCL INFO x\n",
             "only lines of NCCL or of launchers: no row, header or failure of nccl-tests",

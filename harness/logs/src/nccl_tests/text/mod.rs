@@ -53,6 +53,8 @@ struct Reader {
     nccl_version: Option<String>,
     lines: u64,
     understood: u64,
+    /// NCCL's own log is in it.
+    has_log: bool,
     /// What its first line with a text looks like.
     first: Option<First>,
     is_json: bool,
@@ -129,6 +131,7 @@ impl Reader {
         };
         let cut_in = log.is_some();
         if let Some(log) = log {
+            self.has_log = true;
             self.understood += u64::from(text.trim().is_empty());
             self.log(stream, &log, line.number);
         }
@@ -287,7 +290,7 @@ impl Reader {
             None => "the file is empty",
             Some(first) if first.has_bracket && self.is_json => "JSON, but not of nccl-tests",
             Some(first) if first.has_commas => "comma-separated values, which nccl-tests does not print",
-            Some(_) if self.understood > 0 => {
+            Some(_) if self.has_log => {
                 "only lines of NCCL or of launchers: no row, header or failure of nccl-tests"
             }
             Some(_) => "no row, header or failure of nccl-tests",

@@ -6,6 +6,7 @@ mod tests;
 
 use self::extract::{KernelExtract, RankReport};
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
+use crate::diagnosis;
 use crate::recipe::shared_findings::ReportFinding;
 use crate::stragglers::{Culprit, Evidence, Judgement, Limits, Rounds, Verdict, Who, judge};
 use metric::finding::Finding;
@@ -233,9 +234,9 @@ fn report_stragglers(evidence: &Evidence, judgement: &Judgement, names: &RankNam
 
 fn named(culprit: &Culprit, names: &RankNames) -> Finding {
     let late = format!(
-        "{:.1} us late in each iteration of {:.1} us, {} standard errors; cause: {}; {}",
-        culprit.late_ns as f64 / 1e3,
-        culprit.round_ns as f64 / 1e3,
+        "{} late in each iteration of {}, {} standard errors; cause: {}; {}",
+        diagnosis::time(culprit.late_ns as f64),
+        diagnosis::time(culprit.round_ns as f64),
         // Larger values only mean that there was hardly any noise.
         if culprit.sure < 1000.0 { format!("{:.0}", culprit.sure) } else { "more than 1000".to_owned() },
         culprit.cause.name(),

@@ -615,6 +615,10 @@ fn coverage_counts_what_was_measured_of_what_was_to_be() {
     // Numbers of a job that cannot be judged cover nothing.
     world.jobs.jobs[0].end = Ended::NodeFail;
     assert_eq!(shown(&world), "0/2 0/16 0/4 0/2");
+    // Within a node nothing goes over its NICs, whatever their counters say.
+    world.jobs.jobs[0].end = Ended::Exited { code: 0 };
+    world.case.jobs[0].nodes.truncate(1);
+    assert_eq!(shown(&world), "1/1 8/8 0/0 1/2");
 }
 
 #[test]
