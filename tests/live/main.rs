@@ -39,18 +39,19 @@ use libtest_mimic::{Arguments, Conclusion};
 
 fn main() {
     let arguments = Arguments::from_args();
+    // More of them at a time than there are cores: most wait, and jobs do little else.
+    let at_once =
+        |many| Arguments { test_threads: arguments.test_threads.or(Some(many)), ..arguments.clone() };
     let own = libtest_mimic::run(
-        &arguments,
+        &at_once(4),
         [pages::tests(), ssh::tests(), left_out::tests()].into_iter().flatten().collect(),
     );
-    // Jobs mostly wait: more of them at a time than there are cores.
-    let waiting = Arguments { test_threads: arguments.test_threads.or(Some(6)), ..arguments.clone() };
     // They take minutes each: `tests/nightly` asks for them by name.
     let by_name = arguments.filter.as_deref().is_some_and(|name| name.starts_with("nightly"));
     let nightly =
         if by_name { [ssh::nightly(), slurm::nightly()].into_iter().flatten().collect() } else { Vec::new() };
     let waiting = libtest_mimic::run(
-        &waiting,
+        &at_once(8),
         [
             same::tests(),
             hostile::tests(),
