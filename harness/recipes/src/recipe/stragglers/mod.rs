@@ -94,7 +94,7 @@ finding_kinds! {
     pub(crate) enum StragglerFinding {
         ReportMissing = "report-missing": NoNumber,
         NoCommunication = "no-communication": NoNumber,
-        Unknown = "stragglers-untold": NoNumber,
+        Unknown = "stragglers-untold": NotRecorded("profile more steps of all ranks, `ranks = \"all\"`, then rerun the case"),
         Late = "straggler": Note,
         CollectivesUnequal = "collectives-unequal": Note,
         ClocksApart = "clocks-apart": Note,

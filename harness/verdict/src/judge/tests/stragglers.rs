@@ -59,3 +59,22 @@ fn how_a_program_uses_its_gpus_speaks_against_no_node() {
         assert_eq!((world.status(), culprits(&world)), (Status::Fail, Vec::new()), "{metric}");
     }
 }
+
+#[test]
+fn too_few_steps_or_ranks_in_the_reports_suspect_no_node() {
+    for node in [None, Some("n2")] {
+        let mut world = late("straggler.late");
+        world.rows.clear();
+        let finding = Finding::new("stragglers-untold", "stragglers unknown: 2 rounds, at least 16 needed");
+        let finding = match node {
+            Some(node) => finding.node(node),
+            None => finding,
+        };
+        world.analysis().findings.push(finding);
+        let verdict = world.one();
+        assert_eq!((verdict.status, verdict.cause.as_deref()), (Status::Inconclusive, Some("stragglers-untold")));
+        assert!(verdict.next.as_deref().is_some_and(|next| next.contains("`ranks = \"all\"`")), "{verdict:?}");
+        assert_eq!(world.judged().outcomes.jobs, [], "{node:?}");
+        assert_eq!(culprits(&world), [], "{node:?}");
+    }
+}
