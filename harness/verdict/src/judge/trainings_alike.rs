@@ -32,14 +32,13 @@ pub(super) fn unnamed(
     lines
 }
 
-/// Whether its ranks were compared with each other, in this job or in another one on its nodes, and none was late. Where
-/// they were not, one slow node may be behind it, as behind a slow collective.
-pub(super) fn none_is_late(outcome: &JobOutcome, all: &[JobOutcome], catalogue: &Catalogue) -> bool {
+/// Whether this job compared its ranks with each other, and none was late. What another job found, at another time and of
+/// another program, does not clear its nodes: one slow node may be behind it, as behind a slow collective.
+pub(super) fn none_is_late(outcome: &JobOutcome, catalogue: &Catalogue) -> bool {
     let compares =
         |metric: &str| catalogue.metric(metric).is_some_and(|(_, metric)| metric.is(Role::ComparesRanks));
-    let holds_all = |other: &&JobOutcome| outcome.nodes.iter().all(|node| other.nodes.contains(node));
-    let compared = all.iter().filter(holds_all).flat_map(|other| &other.judged);
-    let mut are_late = compared.filter(|(metric, _)| compares(metric)).map(|(_, failed)| *failed).peekable();
+    let compared = outcome.judged.iter().filter(|(metric, _)| compares(metric));
+    let mut are_late = compared.map(|(_, failed)| *failed).peekable();
     are_late.peek().is_some() && are_late.all(|is_late| !is_late)
 }
 
@@ -85,17 +84,22 @@ mod tests {
             vec![alike(&["n1", "n2"])],
             vec![alike(&["n1"])],
             vec![alike(&["n1", "n2"]), alike(&["n3", "n4"])],
-            // Another job compared the ranks on its nodes.
-            vec![
-                with(&["n1", "n2"], true, None),
-                JobOutcome { case: "d".into(), ..with(&["n1", "n2"], false, Some(false)) },
-            ],
         ] {
             assert_eq!(lines(&jobs), ["no culprit"], "{jobs:?}");
         }
-        // One slow node may be behind it where nothing compared the ranks, or not all of them.
-        let other = JobOutcome { case: "d".into(), ..judged(&["n1", "n3"], "straggler.late_share", false) };
-        for jobs in [vec![with(&["n1", "n2"], true, None)], vec![with(&["n1", "n2"], true, None), other]] {
+        // One slow node may be behind it where it did not compare its ranks itself: the other job may have run while the
+        // node was well.
+        let other = |nodes: &[&str]| JobOutcome {
+            case: "d".into(),
+            ..judged(nodes, "straggler.late_share", false)
+        };
+        let alone = || with(&["n1", "n2"], true, None);
+        for jobs in [
+            vec![alone()],
+            vec![alone(), other(&["n1", "n3"])],
+            vec![alone(), other(&["n1", "n2"])],
+            vec![alone(), other(&["n1", "n2", "n3"])],
+        ] {
             assert_eq!(lines(&jobs), ["suspects n1 n2"], "{jobs:?}");
         }
         let mut several = alike(&["n1", "n2"]);
