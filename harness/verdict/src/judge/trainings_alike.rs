@@ -1,5 +1,6 @@
 //! Trainings that are out of bounds although no rank keeps the others waiting: their numbers name no node.
 
+use base::nodeset;
 use metric::Role;
 use model::artefact::{Culprit, JobOutcome};
 use recipes::catalogue::Catalogue;
@@ -24,22 +25,29 @@ pub(super) fn unnamed(
         }
         let worst = outcome.worst.get(*metric).map_or("out of bounds", String::as_str);
         let evidence = format!(
-            "no rank of `{case}` keeps the others waiting: {metric} {worst}; look at its data loader, its NCCL settings \
-             and its software: `harness compare RUN`, `harness diagnose latest`"
+            "no rank of `{case}` keeps the others waiting: {metric} {worst}; look at its NCCL settings and its software: \
+             `harness compare RUN`, `harness diagnose latest`; a slow NIC or link makes no rank late: `harness isolate \
+             --suite SUITE --nodes {}`, with a suite of nccl-tests",
+            nodeset::fold(&outcome.nodes)
         );
         lines.push(Culprit::Fleet { evidence });
     }
     lines
 }
 
-/// Whether this job compared its ranks with each other, and none was late. What another job found, at another time and of
-/// another program, does not clear its nodes: one slow node may be behind it, as behind a slow collective.
+/// Whether this job compared its ranks with each other, none was late, and no share of communication failed. What another
+/// job found, at another time and of another program, does not clear its nodes: one slow node may be behind it, as behind a
+/// slow collective. Nor does it where communication is slow, which makes all ranks wait alike.
 pub(super) fn none_is_late(outcome: &JobOutcome, catalogue: &Catalogue) -> bool {
-    let compares =
-        |metric: &str| catalogue.metric(metric).is_some_and(|(_, metric)| metric.is(Role::ComparesRanks));
-    let compared = outcome.judged.iter().filter(|(metric, _)| compares(metric));
-    let mut are_late = compared.map(|(_, failed)| *failed).peekable();
-    are_late.peek().is_some() && are_late.all(|is_late| !is_late)
+    let has_role =
+        |metric: &str, role: Role| catalogue.metric(metric).is_some_and(|(_, metric)| metric.is(role));
+    let failed = |role: Role| {
+        outcome.judged.iter().filter(move |(metric, _)| has_role(metric, role)).map(|(_, failed)| *failed)
+    };
+    let mut are_late = failed(Role::ComparesRanks).peekable();
+    are_late.peek().is_some()
+        && are_late.all(|is_late| !is_late)
+        && failed(Role::ShowsCommunication).all(|is_slow| !is_slow)
 }
 
 /// Whether it is a number of a training as a whole.
@@ -102,6 +110,16 @@ mod tests {
         ] {
             assert_eq!(lines(&jobs), ["suspects n1 n2"], "{jobs:?}");
         }
+        // A slow NIC or link makes all ranks wait alike.
+        for share in ["gpu.exposed_comm_share", "rank.exposed_comm_share", "kernel.class_share"] {
+            let with_share = |failed: bool| {
+                let mut outcome = alike(&["n1", "n2"]);
+                outcome.judged.insert(share.to_owned(), failed);
+                lines(&[outcome])
+            };
+            assert_eq!(with_share(true), ["suspects n1 n2"], "{share}");
+            assert_eq!(with_share(false), ["no culprit"], "{share}");
+        }
         let mut several = alike(&["n1", "n2"]);
         several.judged.insert("train.mfu".into(), true);
         several.worst.insert("train.mfu".into(), "21.0 %, limit 30.0 % (job j, 2 nodes)".into());
@@ -111,6 +129,8 @@ mod tests {
         };
         let start = "no rank of `c` keeps the others waiting: train.mfu 21.0 %, limit 30.0 % (job j, 2 nodes); look at";
         assert!(evidence.starts_with(start), "{evidence}");
+        let next = "`harness isolate --suite SUITE --nodes n[1-2]`, with a suite of nccl-tests";
+        assert!(evidence.ends_with(next) && !evidence.contains("data loader"), "{evidence}");
         // What one of its nodes is blamed for explains it.
         let named = [Culprit::Culprit {
             node: "n2".into(),
