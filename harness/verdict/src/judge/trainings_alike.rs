@@ -6,7 +6,8 @@ use model::artefact::{Culprit, JobOutcome};
 use recipes::catalogue::Catalogue;
 use std::collections::BTreeSet;
 
-/// A line for each case of such trainings, where nothing names one of their nodes: software is the likelier cause.
+/// A line for each case of such trainings, by the first of its jobs of which nothing names a node: software is the
+/// likelier cause.
 pub(super) fn unnamed(
     alike: &[(&str, &JobOutcome)],
     explained: &BTreeSet<&str>,
@@ -15,12 +16,11 @@ pub(super) fn unnamed(
     let named: BTreeSet<&str> =
         culprits.iter().flat_map(Culprit::nodes).chain(explained.iter().copied()).collect();
     let is_named = |outcome: &JobOutcome| outcome.nodes.iter().any(|node| named.contains(node.as_str()));
-    let has_named = |case: &str| alike.iter().any(|(_, outcome)| outcome.case == case && is_named(outcome));
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut lines = Vec::new();
     for (metric, outcome) in alike {
         let case = outcome.case.as_str();
-        if has_named(case) || !seen.insert(case) {
+        if is_named(outcome) || !seen.insert(case) {
             continue;
         }
         let worst = outcome.worst.get(*metric).map_or("out of bounds", String::as_str);
@@ -139,6 +139,12 @@ mod tests {
             code: None,
         }];
         assert_eq!(culprits_of_run(&[alike(&["n1", "n2"])], &named, &Catalogue::built_in()), []);
+        // It does not explain a job on other nodes.
+        let both = [alike(&["n1", "n2"]), alike(&["n3", "n4"])];
+        let [Culprit::Fleet { evidence }] = &culprits_of_run(&both, &named, &Catalogue::built_in())[..] else {
+            panic!("a line for the job that nothing explains");
+        };
+        assert!(evidence.contains("--nodes n[3-4]`"), "{evidence}");
         // Trainings of the case that did well separate its nodes.
         let good = |nodes: &[&str]| with(nodes, false, Some(false));
         assert_eq!(lines(&[alike(&["n1", "n2"]), good(&["n3", "n4"])]), ["suspects n1 n2"]);
