@@ -97,10 +97,8 @@ mod tests {
         }
         // One slow node may be behind it where it did not compare its ranks itself: the other job may have run while the
         // node was well.
-        let other = |nodes: &[&str]| JobOutcome {
-            case: "d".into(),
-            ..judged(nodes, "straggler.late_share", false)
-        };
+        let other =
+            |nodes: &[&str]| JobOutcome { case: "d".into(), ..judged(nodes, "straggler.late_share", false) };
         let alone = || with(&["n1", "n2"], true, None);
         for jobs in [
             vec![alone()],
@@ -141,7 +139,8 @@ mod tests {
         assert_eq!(culprits_of_run(&[alike(&["n1", "n2"])], &named, &Catalogue::built_in()), []);
         // It does not explain a job on other nodes.
         let both = [alike(&["n1", "n2"]), alike(&["n3", "n4"])];
-        let [Culprit::Fleet { evidence }] = &culprits_of_run(&both, &named, &Catalogue::built_in())[..] else {
+        let [Culprit::Fleet { evidence }] = &culprits_of_run(&both, &named, &Catalogue::built_in())[..]
+        else {
             panic!("a line for the job that nothing explains");
         };
         assert!(evidence.contains("--nodes n[3-4]`"), "{evidence}");

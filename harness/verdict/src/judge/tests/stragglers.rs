@@ -72,8 +72,14 @@ fn too_few_steps_or_ranks_in_the_reports_suspect_no_node() {
         };
         world.analysis().findings.push(finding);
         let verdict = world.one();
-        assert_eq!((verdict.status, verdict.cause.as_deref()), (Status::Inconclusive, Some("stragglers-untold")));
-        assert!(verdict.next.as_deref().is_some_and(|next| next.contains("`ranks = \"all\"`")), "{verdict:?}");
+        assert_eq!(
+            (verdict.status, verdict.cause.as_deref()),
+            (Status::Inconclusive, Some("stragglers-untold"))
+        );
+        assert!(
+            verdict.next.as_deref().is_some_and(|next| next.contains("`ranks = \"all\"`")),
+            "{verdict:?}"
+        );
         assert_eq!(world.judged().outcomes.jobs, [], "{node:?}");
         assert_eq!(culprits(&world), [], "{node:?}");
     }
