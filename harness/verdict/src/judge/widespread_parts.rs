@@ -24,7 +24,8 @@ pub(super) fn split<'a>(
     for (metric, group) in groups {
         let asserted: Vec<&PlannedAssertion> =
             data.case.assertions.iter().filter(|assertion| assertion.metric == metric).collect();
-        let nodes = asserted.iter().filter_map(|assertion| assertion.node.as_deref()).collect::<BTreeSet<_>>();
+        let nodes =
+            asserted.iter().filter_map(|assertion| assertion.node.as_deref()).collect::<BTreeSet<_>>();
         // A device that is not there is alike only where the same one is not there on the others.
         let names = recipe::built_in(metric).map(|metric| metric.names);
         let is_absence = matches!(names, Some(Names::Unlisted | Names::Unmoved));
@@ -73,13 +74,7 @@ fn is_broken(part: &Part) -> bool {
 }
 
 /// `device` is the one that they share, and whether it is absent.
-fn line(
-    data: &CaseData,
-    metric: &str,
-    device: Option<(&str, bool)>,
-    group: &[Part],
-    all: usize,
-) -> Culprit {
+fn line(data: &CaseData, metric: &str, device: Option<(&str, bool)>, group: &[Part], all: usize) -> Culprit {
     let (bad, case) = (nodes_of(group), &data.case.name);
     let first = group.first().map(|part| part.evidence.as_str()).unwrap_or_default();
     let evidence = match device {
