@@ -10,7 +10,7 @@ mod recheck;
 pub use bounded::{Bound, drain_all};
 pub use kubernetes::{BORNE_BY_RECHECKS, KubernetesQueue, read_nodes};
 pub use node_state::NodeState;
-pub use recheck::{Held, hold, release, take_up};
+pub use recheck::{Held, Leftover, hold, release, take_up};
 
 use crate::launch::QUERY_LIMIT;
 use crate::reach::{Command, Host, Reach, Wait};
