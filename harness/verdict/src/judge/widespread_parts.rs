@@ -34,9 +34,10 @@ pub(super) fn split<'a>(
             alike.push(line(data, metric, None, &group, nodes.len()));
             continue;
         }
-        // No limit and no setting makes wrong results or memory errors.
+        // No limit and no setting makes wrong results or memory errors. A profile may list a device that no node has.
         let is_exact = asserted.iter().all(|assertion| assertion.bound.equals.is_some());
-        if (is_exact && group.iter().all(is_broken)) || !(is_absence || is_of_parts) {
+        let is_own = is_exact && !is_absence && group.iter().all(is_broken);
+        if is_own || !(is_absence || is_of_parts) {
             parts.extend(group.into_iter().map(|part| (metric, part)));
             continue;
         }

@@ -370,4 +370,6 @@ fn parts_that_most_nodes_have_bad_alike_blame_no_node() {
     assert_eq!(named(&errors(|node, at| node == at)), 4);
     assert_eq!(named(&errors(|node, at| node < 4 && at == 3)), 3);
     assert_eq!(named(&errors(|_, _| true)), 0, "the driver, or its reader");
+    let absent = bounded_parts_of_four(exact.clone(), "nic.present", nic, |node, at| node < 4 && at == 3);
+    assert_eq!(named(&absent), 0, "the profile");
 }
