@@ -55,6 +55,7 @@ impl PageFacts {
             probe: self.probe.as_ref(),
             before: self.before.as_ref(),
             diagnoses: &self.diagnoses,
+            contradiction: None,
         };
         Report { jobs: &self.jobs, traces: &self.traces, context, ..Report::new(plan, cases, summary) }
     }

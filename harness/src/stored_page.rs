@@ -8,7 +8,7 @@ use model::artefact::{CaseVerdict, Format, RunRecord, Summary};
 use recipes::catalogue::Catalogue;
 use std::path::Path;
 use store::Stored;
-use verdict::history::past::moment;
+use verdict::history::past::{self, moment};
 use verdict::judge::{self, Judged};
 
 /// What the page of a run shows.
@@ -17,21 +17,23 @@ pub(crate) struct PageArtefacts<'a> {
     cases: Vec<CaseVerdict>,
     summary: Summary,
     facts: PageFacts,
+    contradiction: Option<String>,
 }
 
 impl PageArtefacts<'_> {
     /// Of a run that has ended.
     pub(crate) fn read(run: &Stored) -> Result<PageArtefacts<'_>, String> {
         let id = show(&run.plan.run_id);
-        let summary = run.summary().map_err(|error| error.to_string())?.ok_or_else(|| {
+        let mut summary = run.summary().map_err(|error| error.to_string())?.ok_or_else(|| {
             format!("run `{id}` has not ended: watch it with `harness watch`, or go on with `harness resume`")
         })?;
+        let contradiction = disbelieve(run, &mut summary);
         let mut cases = Vec::new();
         for case in &run.plan.cases {
             cases.extend(run.verdict(&case.name).map_err(|error| error.to_string())?);
         }
         let facts = PageFacts::read(&run.plan, &cases, run.folder());
-        Ok(PageArtefacts { run, cases, summary, facts })
+        Ok(PageArtefacts { run, cases, summary, facts, contradiction })
     }
 
     /// With what comparable runs before it measured.
@@ -63,7 +65,7 @@ impl PageArtefacts<'_> {
         summary.culprits = judge::merge_culprits(named, Vec::new());
         let cases: Vec<CaseVerdict> = judged.into_iter().map(|judged| judged.verdict).collect();
         let facts = PageFacts::read(&run.plan, &cases, run.folder());
-        Ok(PageArtefacts { run, cases, summary, facts })
+        Ok(PageArtefacts { run, cases, summary, facts, contradiction: None })
     }
 
     /// How many cases are judged.
@@ -84,6 +86,18 @@ impl PageArtefacts<'_> {
     }
 
     fn report(&self) -> Report<'_> {
-        self.facts.report(&self.run.plan, &self.cases, &self.summary)
+        let mut report = self.facts.report(&self.run.plan, &self.cases, &self.summary);
+        report.context.contradiction = self.contradiction.as_deref();
+        report
     }
+}
+
+/// Why the summary of a stored run is not believed, where that is so: it blames the parts then that its cases do.
+pub(crate) fn disbelieve(run: &Stored, summary: &mut Summary) -> Option<String> {
+    let (why, culprits) = match past::run(run.folder()) {
+        Ok(run) => (run.contradiction()?, run.culprits),
+        Err(why) => (format!("INCOMPLETE: not compared with its verdicts: {why}"), Vec::new()),
+    };
+    summary.culprits = culprits;
+    Some(why)
 }

@@ -114,6 +114,8 @@ pub enum Role {
     ComparesWithin,
     /// It compares the ranks of a job with each other: within bounds, none keeps the others waiting.
     ComparesRanks,
+    /// A share of time that grows where communication is slow, such as by one NIC: no rank is late then.
+    ShowsCommunication,
     /// Judged over all rounds of a case at once.
     OverRounds,
     /// Of one flow between two NICs; what is judged over all rounds is made from these.

@@ -291,17 +291,17 @@ fn renamed(folder: &Path, name: &str) -> Option<String> {
     (own != name).then(|| format!("its folder was renamed, it is run {own}"))
 }
 
-/// Somebody has changed its files since it ended, and may be asked why.
+/// Somebody has changed its files since it ended, or they contradict each other, and may be asked why.
 fn changed(folder: &Path, id: &str) -> Option<String> {
     if is_foreign(folder) {
         return None;
     }
-    match Stored::open(folder).and_then(|stored| stored.changed()) {
-        Ok(file) => file.map(|file| {
-            format!("{file} is not what it wrote, by `run.json`; `harness runs prune --run {id}` removes it")
-        }),
-        Err(error) => Some(error.to_string()),
-    }
+    let why = match Stored::open(folder).and_then(|stored| stored.changed()) {
+        Ok(Some(file)) => format!("{file} is not what it wrote, by `run.json`"),
+        Ok(None) => past::run(folder).ok()?.contradiction()?,
+        Err(error) => return Some(error.to_string()),
+    };
+    Some(format!("{why}; `harness runs prune --run {id}` removes it"))
 }
 
 /// Why a run may still have something running on nodes, or is not known to have nothing.

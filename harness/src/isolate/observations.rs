@@ -6,7 +6,7 @@ use model::artefact::{Status, Summary, Verdict};
 use recipes::recipe;
 use std::collections::BTreeMap;
 use store::{self, Stored};
-use verdict::history::{agreement, blameless};
+use verdict::history::{agreement, blameless, past};
 use verdict::isolate::observations::{Loss, RunObservations, Timeouts};
 
 pub(crate) fn read(stored: &Stored, summary: &Summary) -> Result<RunObservations, String> {
@@ -25,6 +25,9 @@ pub(crate) fn read(stored: &Stored, summary: &Summary) -> Result<RunObservations
     }
     if agreement::disagrees(stored, summary, &cases).map_err(to_text)? {
         return Err(format!("{}: {}", stored.folder().display(), agreement::DISAGREES));
+    }
+    if let Some(why) = past::run(stored.folder())?.contradiction() {
+        return Err(format!("{}: {why}", stored.folder().display()));
     }
     blameless::clear(stored, &cases, &mut seen.culprits);
     let mut timeouts: BTreeMap<(String, String), u64> = BTreeMap::new();

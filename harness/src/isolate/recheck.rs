@@ -7,7 +7,7 @@ use crate::own_recipes;
 use crate::session::execution::new_runtime;
 use crate::session::planning::to_lines;
 use crate::session::{RunOptions, load, plan_and_run_as, report_error};
-use cluster::drain::{self, KubernetesQueue, NodeState, Queue, SlurmQueue};
+use cluster::drain::{self, KubernetesQueue, Leftover, NodeState, Queue, SlurmQueue};
 use cluster::interrupt;
 use cluster::reach::process::ProcessReach;
 use config::inventory::{Inventory, ReachBy};
@@ -53,27 +53,35 @@ fn requested_nodes(home: &Home, request: &RecheckRequest) -> Result<(Inventory, 
     Ok((inventory, nodes.map_err(|why| vec![why])?))
 }
 
-/// Of all nodes. In Slurm those are drained again first that a harness which was ended had put back.
+/// What the queue says of all nodes, and of which ones another re-check may be going on, and why.
+type QueueStates = (BTreeMap<String, NodeState>, BTreeMap<String, String>);
+
+/// In Slurm those nodes are drained again first that a harness which was ended had put back.
 fn node_states(
     request: &RecheckRequest,
     inventory: &Inventory,
     nodes: &[String],
-) -> Result<Vec<(String, NodeState)>, String> {
+) -> Result<QueueStates, String> {
     if let ReachBy::Kubernetes(pods) = &inventory.reach {
-        return new_runtime(false)?.block_on(KubernetesQueue::new(pods).show_all());
+        let all = new_runtime(false)?.block_on(KubernetesQueue::new(pods).show_all())?;
+        return Ok((all.into_iter().collect(), BTreeMap::new()));
     }
     with_slurm(inventory, request.ssh_fanout, async |reach| {
+        let mut in_use = BTreeMap::new();
         for node in nodes {
-            drain::take_up(reach, node).await.map_err(|why| format!("{node}: {why}"))?;
+            let left = drain::take_up(reach, node).await.map_err(|why| format!("{node}: {why}"))?;
+            if let Leftover::InUse(why) = left {
+                in_use.insert(node.clone(), why);
+            }
         }
-        drain::show_all(reach).await
+        Ok((drain::show_all(reach).await?.into_iter().collect(), in_use))
     })?
 }
 
 fn recheck_all(home: &Home, request: &RecheckRequest, inventory: &Inventory, nodes: &[String]) -> i32 {
     let queue = if inventory.reach.launcher() == Launcher::Kubernetes { "Kubernetes" } else { "Slurm" };
-    let all: BTreeMap<String, NodeState> = match node_states(request, inventory, nodes) {
-        Ok(all) => all.into_iter().collect(),
+    let (all, in_use) = match node_states(request, inventory, nodes) {
+        Ok(states) => states,
         Err(why) => return report_error(&why),
     };
     let mut code = exit_code::PASSED;
@@ -84,6 +92,12 @@ fn recheck_all(home: &Home, request: &RecheckRequest, inventory: &Inventory, nod
             code = exit_code::graver(code, exit_code::INCONCLUSIVE);
             continue;
         };
+        if let Some(why) = in_use.get(node) {
+            println!("{node}: {why}");
+            ours += 1;
+            code = exit_code::graver(code, exit_code::INCONCLUSIVE);
+            continue;
+        }
         if !shown.is_draining() {
             continue;
         }

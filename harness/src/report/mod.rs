@@ -84,6 +84,8 @@ pub struct PageContext<'a> {
     pub before: Option<&'a RunsBefore>,
     /// What limits the work in the reports of each profiled case, by its name.
     pub diagnoses: &'a CaseDiagnoses,
+    /// Why the summary of a stored run is not believed.
+    pub contradiction: Option<&'a str>,
 }
 
 impl<'a> Report<'a> {

@@ -68,7 +68,7 @@ fn made_from(run: &Run) -> String {
     let of_run =
         ["plan.json", "summary.json", "run.json", "probe.json"].map(|name| run.stored.folder().join(name));
     let of_cases = run.plan().cases.iter().flat_map(|case| {
-        ["verdict.json", "job.json", "trace.json", "diagnosis.json"]
+        ["verdict.json", "outcomes.json", "job.json", "trace.json", "diagnosis.json"]
             .map(|name| run.stored.case(&case.name).join(name))
     });
     match of_run.into_iter().chain(of_cases).try_for_each(|path| take(&path)) {

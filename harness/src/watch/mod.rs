@@ -8,7 +8,7 @@ use self::web::PageServer;
 use crate::report::{self, Ending, Mode, Progress, Report, RunState};
 use crate::session::execution::new_runtime;
 use crate::session::stored;
-use crate::stored_page::PageArtefacts;
+use crate::stored_page::{PageArtefacts, disbelieve};
 use base::text::show;
 use model::artefact::{CaseVerdict, Ended, Summary};
 use model::exit_code;
@@ -53,7 +53,7 @@ pub(crate) fn watch(home: &Home, request: &WatchRequest) -> Result<i32, String> 
         // A plan changes when nodes are quarantined.
         let stored = stored::open(home, request.run)?;
         watched.take_new(&stored)?;
-        if let Some(summary) = finished(&stored)? {
+        if let Some(mut summary) = finished(&stored)? {
             watched.progress.done();
             if let Some(page) = &web {
                 // The exit code is the run's, whatever becomes of its page.
@@ -62,6 +62,10 @@ pub(crate) fn watch(home: &Home, request: &WatchRequest) -> Result<i32, String> 
                     Err(why) => eprintln!("no last page: {}", show(&why)),
                 }
                 waiting.block_on(page.server.farewell());
+            }
+            if let Some(why) = disbelieve(&stored, &mut summary) {
+                eprintln!("error: {}", show(&why));
+                summary.exit_code = exit_code::INCONCLUSIVE;
             }
             return print_end(&stored, &summary, request.color);
         }

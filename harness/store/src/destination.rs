@@ -4,10 +4,11 @@
 use crate::trust::{STICKY, WRITABLE_BY_OTHERS};
 use nix::libc;
 use nix::unistd::geteuid;
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// As many links as Linux follows.
 const MOST_LINKS: usize = 40;
@@ -32,7 +33,10 @@ impl Destination {
             let facts = match fs::symlink_metadata(&path) {
                 Ok(facts) => facts,
                 // Whoever writes there reports what is wrong.
-                Err(_) => return Ok(Destination::File(path)),
+                Err(_) => {
+                    refuse_evidence(&path)?;
+                    return Ok(Destination::File(path));
+                }
             };
             let kind = facts.file_type();
             if kind.is_symlink() || kind.is_fifo() || kind.is_socket() {
@@ -86,14 +90,19 @@ fn refuse_planted(path: &Path, facts: &Metadata) -> io::Result<()> {
 }
 
 /// The files that a run's verdicts stand on: replaced by a report, they are lost, and no verb reads the run any more.
-/// Reports of a run, such as its `junit.xml`, can be made again.
+/// Reports of a run, such as its `junit.xml`, can be made again. A new file of that kind is one of the run from then on.
 fn refuse_evidence(path: &Path) -> io::Result<()> {
-    let path = fs::canonicalize(path)?;
+    let at = |part: &Path| fs::canonicalize(if part.as_os_str().is_empty() { Path::new(".") } else { part });
+    let Some((there, real)) = path.ancestors().find_map(|part| Some((part, at(part).ok()?))) else {
+        return Ok(());
+    };
+    let path = real.join(path.strip_prefix(there).unwrap_or(Path::new("")));
     let of_run = |folder: &&Path| folder.join("plan.json").is_file() && folder.join("cases").is_dir();
     let Some(run) = path.ancestors().skip(1).find(of_run) else { return Ok(()) };
     let inside = path.strip_prefix(run).unwrap_or(&path);
-    if inside.starts_with("cases") || inside.extension().is_some_and(|kind| kind == "json" || kind == "jsonl")
-    {
+    let is_open = inside.components().any(|part| part == Component::ParentDir);
+    let is_read = |kind: &OsStr| kind == "json" || kind == "jsonl";
+    if is_open || inside.starts_with("cases") || inside.extension().is_some_and(is_read) {
         return Err(io::Error::other("a file of a stored run, which is kept as it is; name another file"));
     }
     Ok(())
@@ -206,7 +215,16 @@ mod tests {
             crate::remove_earlier(&at(name), "{").expect("left alone");
             assert_eq!(fs::read_to_string(at(name)).expect("there"), "{}", "{name}");
         }
-        for name in ["run/junit.xml", "run/ctrf.json", "plan.json"] {
+        // Nor is one added that would be read as the run's.
+        for name in
+            ["run/probe.json", "run/ctrf.json", "run/cases/a/page.html", "run/cases/b/c/page.html", "run/x/../cases/d"]
+        {
+            let why = write_output(&at(name), b"x").expect_err("left out").to_string();
+            assert!(why.contains("a file of a stored run, which is kept as it is"), "{name}: {why}");
+            assert!(crate::check_output(&at(name)).is_err() && !at(name).exists(), "{name}");
+        }
+        assert!(!at("run/cases/b").exists() && !at("run/x").exists());
+        for name in ["run/junit.xml", "run/page.html", "plan.json", "new/folder/plan.json"] {
             write_output(&at(name), b"x").expect("written");
         }
     }

@@ -10,10 +10,11 @@ mod recheck;
 pub use bounded::{Bound, drain_all};
 pub use kubernetes::{BORNE_BY_RECHECKS, KubernetesQueue, read_nodes};
 pub use node_state::NodeState;
-pub use recheck::{Held, hold, release, take_up};
+pub use recheck::{Held, Leftover, hold, release, take_up};
 
 use crate::launch::QUERY_LIMIT;
 use crate::reach::{Command, Host, Reach, Wait};
+use std::collections::BTreeSet;
 
 /// What hands nodes to jobs, and can take them out of its queue.
 pub trait Queue {
@@ -117,14 +118,22 @@ pub async fn show(reach: &dyn Reach, node: &str) -> Result<NodeState, String> {
 /// What it says of all of them, in its order.
 pub async fn show_all(reach: &dyn Reach) -> Result<Vec<(String, NodeState)>, String> {
     let printed = scontrol(reach, &["--oneliner", "show", "node"]).await?;
-    let wrong = |why: String| format!("the answer of `scontrol show node` {why}");
-    let nodes = printed.split("NodeName=").skip(1).map(|line| {
-        let name =
-            line.split_whitespace().next().ok_or_else(|| wrong("has a node without a name".to_owned()))?;
-        let shown = NodeState::read(line).map_err(|why| wrong(format!("{why}: {name}")))?;
-        Ok((name.to_owned(), shown))
-    });
-    nodes.collect()
+    read_all(&printed).map_err(|why| format!("the answer of `scontrol show node` {why}"))
+}
+
+/// A node a line: comments and reasons may name other nodes, as `scontrol update NodeName=...` does.
+fn read_all(printed: &str) -> Result<Vec<(String, NodeState)>, String> {
+    let mut all: Vec<(String, NodeState)> = Vec::new();
+    let mut names = BTreeSet::new();
+    for line in printed.lines() {
+        let Some(rest) = line.strip_prefix("NodeName=") else { continue };
+        let name = rest.split_whitespace().next().ok_or("has a node without a name")?;
+        if !names.insert(name) {
+            return Err(format!("lists {name} twice"));
+        }
+        all.push((name.to_owned(), NodeState::read(rest).map_err(|why| format!("{why}: {name}"))?));
+    }
+    Ok(all)
 }
 
 async fn update(reach: &dyn Reach, node: &str, state: &str, reason: Option<&str>) -> Result<(), String> {
@@ -142,5 +151,29 @@ async fn scontrol(reach: &dyn Reach, words: &[&str]) -> Result<String, String> {
         Ok(answer) if answer.succeeded() => Ok(answer.stdout_text()),
         Ok(answer) => Err(format!("{asked} ended with {}: {}", answer.status, answer.complaint())),
         Err(error) => Err(format!("{asked}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_is_named_in_a_comment_or_reason_of_another_is_no_node() {
+        let ours = "NodeName=n2 Arch=x86_64 State=IDLE+DRAIN ThreadsPerCore=1 Reason=[harness] HRN-MEMORY-SLOW \
+                    memory: 289.3 GB/s, run R [root@2026-11-22T03:55:51]";
+        for other in [
+            "NodeName=n3 State=IDLE Comment=later scontrol update NodeName=n2 State=RESUME please",
+            "NodeName=n3 State=IDLE+DRAIN Reason=swap of DIMM, see also NodeName=n2 [root@2026-11-22T03:55:51]",
+        ] {
+            let all = read_all(&format!("{ours}\n{other}\n\n")).expect("nodes");
+            let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names, ["n2", "n3"], "{other}");
+            assert!(all[0].1.is_draining() && all[0].1.ours().is_some(), "{other}");
+        }
+        assert_eq!(read_all(&format!("{ours}\n{ours}")), Err("lists n2 twice".to_owned()));
+        assert_eq!(read_all("NodeName=n2 Arch=x86_64"), Err("has no `State`: n2".to_owned()));
+        assert_eq!(read_all("NodeName= "), Err("has a node without a name".to_owned()));
+        assert_eq!(read_all("No nodes in the system\n"), Ok(Vec::new()));
     }
 }

@@ -31,13 +31,37 @@ fn name(node: &str) -> String {
     format!("harness_recheck_{node}")
 }
 
-/// Drains what a harness that was ended had put back, and ends its reservation; says whether there was one.
-pub async fn take_up(reach: &dyn Reach, node: &str) -> Result<bool, String> {
+/// What became of the reservation that an earlier re-check of a node may have left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leftover {
+    /// There is none.
+    Absent,
+    /// Its node is drained, and it is gone.
+    Ended,
+    /// That re-check may be going on: node and reservation are left as they are, for this reason.
+    InUse(String),
+}
+
+/// Drains what a harness that was ended had put back, and ends its reservation. One of another user, or with jobs, is that of a
+/// re-check that goes on.
+pub async fn take_up(reach: &dyn Reach, node: &str) -> Result<Leftover, String> {
     let reservation = name(node);
-    match scontrol(reach, &["--oneliner", "show", "reservation", &reservation]).await {
-        Err(why) if why.to_lowercase().contains("not found") => return Ok(false),
-        Err(why) => return Err(why),
-        Ok(_) => {}
+    let printed = match scontrol(reach, &["--oneliner", "show", "reservation", &reservation]).await {
+        Err(why) if why.to_lowercase().contains("not found") => return Ok(Leftover::Absent),
+        shown => shown?,
+    };
+    let users = printed.split_whitespace().find_map(|word| word.strip_prefix("Users=")).unwrap_or("unknown");
+    if users != user(reach).await? {
+        return Ok(Leftover::InUse(format!(
+            "reservation `{reservation}` is of user {users}: a re-check may be going on; left as it is"
+        )));
+    }
+    let jobs = jobs_in(reach, &reservation).await?;
+    if !jobs.is_empty() {
+        return Ok(Leftover::InUse(format!(
+            "a re-check is going on in reservation `{reservation}`, jobs {}; left as it is",
+            jobs.join(" ")
+        )));
     }
     let shown = show(reach, node).await?;
     if !shown.is_draining() && shown.reason.is_none() {
@@ -45,17 +69,36 @@ pub async fn take_up(reach: &dyn Reach, node: &str) -> Result<bool, String> {
         drain_again(reach, node, &reason).await?;
     }
     end(reach, &reservation).await?;
-    Ok(true)
+    Ok(Leftover::Ended)
+}
+
+async fn user(reach: &dyn Reach) -> Result<String, String> {
+    let id = reach.exec(&Host::Here, &Command::new(["id", "-un"], QUERY_LIMIT)).await;
+    Ok(id.map_err(|error| error.to_string())?.stdout_text().trim().to_owned())
+}
+
+/// Those that wait or run in it.
+async fn jobs_in(reach: &dyn Reach, reservation: &str) -> Result<Vec<String>, String> {
+    let of = format!("--reservation={reservation}");
+    let command = Command::new(["squeue", "--noheader", of.as_str(), "--format=%i"], QUERY_LIMIT);
+    match reach.exec(&Host::Here, &command).await {
+        Ok(answer) if answer.succeeded() => {
+            Ok(answer.stdout_text().split_whitespace().map(str::to_owned).collect())
+        }
+        Ok(answer) => Err(format!("`squeue` ended with {}: {}", answer.status, answer.complaint())),
+        Err(error) => Err(format!("`squeue`: {error}")),
+    }
 }
 
 /// Puts a node back for us alone. Whatever goes wrong leaves it drained, and no reservation.
 pub async fn hold(reach: &dyn Reach, node: &str, partner: &str) -> Result<Held, String> {
-    take_up(reach, node).await?;
+    if let Leftover::InUse(why) = take_up(reach, node).await? {
+        return Err(why);
+    }
     let shown = show(reach, node).await?;
     let reason = shown.ours().filter(|_| shown.is_draining()).map(str::to_owned);
     let reason = reason.ok_or_else(|| format!("it is no longer drained by the harness: {shown}"))?;
-    let id = reach.exec(&Host::Here, &Command::new(["id", "-un"], QUERY_LIMIT)).await;
-    let user = id.map_err(|error| error.to_string())?.stdout_text().trim().to_owned();
+    let user = user(reach).await?;
     let reservation = name(node);
     let words = [
         "create".to_owned(),

@@ -22,6 +22,9 @@ struct Slurm {
     /// After it.
     after: RefCell<Option<(&'static str, Vec<&'static str>)>>,
     fails: Option<&'static str>,
+    /// Whose reservations are, and what runs in them.
+    user: &'static str,
+    jobs: &'static str,
 }
 
 impl Slurm {
@@ -38,6 +41,8 @@ impl Slurm {
             before: RefCell::default(),
             after: RefCell::default(),
             fails: None,
+            user: "ops",
+            jobs: "",
         }
     }
 
@@ -55,9 +60,15 @@ impl Slurm {
         Some(match words {
             ["id", "-un"] => Answer::ok("ops\n"),
             ["scontrol", "--oneliner", "show", "reservation", name] => match reservations.get(*name) {
-                Some(nodes) => Answer::ok(format!("ReservationName={name} Nodes={nodes} State=ACTIVE\n")),
+                Some(nodes) => {
+                    let user = self.user;
+                    Answer::ok(format!("ReservationName={name} Nodes={nodes} Users={user} State=ACTIVE\n"))
+                }
                 None => Answer::failed(1, format!("Reservation {name} not found\n")),
             },
+            ["squeue", "--noheader", "--reservation=harness_recheck_p5-002", "--format=%i"] => {
+                Answer::ok(self.jobs)
+            }
             ["scontrol", "create", "reservation", name, _, _, nodes, "Users=ops", _] => {
                 let name = name.trim_start_matches("ReservationName=").to_owned();
                 reservations.insert(name, nodes.trim_start_matches("Nodes=").to_owned());
@@ -250,14 +261,34 @@ fn a_harness_that_was_ended_in_the_middle_of_a_re_check_has_left_nothing_to_othe
         drain(&slurm, &wanted()).await;
         hold(&slurm, "p5-002", "p5-001").await.expect("held");
         // Another one finds it so.
-        assert_eq!(take_up(&slurm, "p5-002").await, Ok(true));
+        assert_eq!(take_up(&slurm, "p5-002").await, Ok(Leftover::Ended));
         assert_eq!(
             reason(&slurm).await,
             (true, Some("[harness] a re-check was interrupted before it passed".to_owned()))
         );
         assert!(slurm.reservations.borrow().is_empty());
-        assert_eq!(take_up(&slurm, "p5-002").await, Ok(false));
+        assert_eq!(take_up(&slurm, "p5-002").await, Ok(Leftover::Absent));
     });
+}
+
+#[test]
+fn a_re_check_that_goes_on_is_left_alone() {
+    for (user, jobs, why) in [
+        ("alice", "", "reservation `harness_recheck_p5-002` is of user alice: a re-check may be going on; left as it is"),
+        ("ops", "71\n72\n", "a re-check is going on in reservation `harness_recheck_p5-002`, jobs 71 72; left as it is"),
+    ] {
+        wait(async {
+            let slurm = Slurm { user, jobs, ..Slurm::new() };
+            drain(&slurm, &wanted()).await;
+            hold(&slurm, "p5-002", "p5-001").await.expect("held");
+            slurm.asked();
+            assert_eq!(take_up(&slurm, "p5-002").await, Ok(Leftover::InUse(why.to_owned())));
+            assert_eq!(hold(&slurm, "p5-002", "p5-001").await, Err(why.to_owned()));
+            assert_eq!(slurm.asked(), Vec::<String>::new());
+            assert_eq!(reason(&slurm).await, (false, None));
+            assert_eq!(slurm.reservations.borrow().len(), 1);
+        });
+    }
 }
 
 /// Another call drains at the same moment: both have counted before either drained.

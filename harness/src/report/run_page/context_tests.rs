@@ -193,3 +193,11 @@ fn only_reports_that_were_read_whole_and_are_of_one_run_have_nothing_that_limits
 fn a_run_without_profiles_has_no_card_of_them() {
     assert!(!page(&fixture::green(), PageContext::default()).contains("id=\"diagnosis\""));
 }
+
+#[test]
+fn a_summary_that_is_not_believed_is_the_heading_of_its_page() {
+    let why = "CONTRADICTORY: its verdicts say otherwise";
+    let shown = page(&fixture::red(), PageContext { contradiction: Some(why), ..PageContext::default() });
+    assert!(shown.contains(&format!("<h1 class=\"amber\" id=\"verdict\">{why}</h1>")), "{shown}");
+    assert!(shown.contains(&format!("<title>{why}")) && !shown.contains("<h1 class=\"red\""), "{shown}");
+}

@@ -100,14 +100,15 @@ struct RunAbout {
 
 fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
     let Report { plan, summary, .. } = context.report;
+    let contradiction = context.report.context.contradiction;
     let headline = match context.state {
         Some(state) => state.headline(&summary.counts),
-        None => last_line(context.report),
+        None => contradiction.map_or_else(|| last_line(context.report), str::to_owned),
     };
     let about = RunAbout {
         run: 1,
         id: show(&summary.run_id),
-        exit_code: context.state.is_none().then_some(summary.exit_code),
+        exit_code: (context.state.is_none() && contradiction.is_none()).then_some(summary.exit_code),
         simulated: summary.simulated,
     };
     let title = format!("{headline} · {}", summary.run_id);
@@ -116,6 +117,7 @@ fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
         None => run_head(out, &title, &about)?,
     }
     let tone = match (summary.exit_code, context.state) {
+        _ if contradiction.is_some() => "amber",
         (exit_code::FAILED, _) => "red",
         // A run that goes on has not passed.
         (exit_code::PASSED, None) if !is_in_part(context.report) => "green",

@@ -2,7 +2,9 @@
 //! measured just that on it and found it good. A pass of other work shows nothing.
 
 use super::past::{self, Run};
+use crate::judge::{FEWEST_TO_NAME, few_peers};
 use base::nodeset;
+use base::text::count;
 use model::artefact::{CaseVerdict, Culprit, LEFT_OUT, LeftOut, Status, Verdict};
 use recipes::recipe::nccl_tests;
 use std::collections::BTreeSet;
@@ -227,6 +229,11 @@ fn is_judged_pass(verdict: &Verdict) -> bool {
 }
 
 impl Ground {
+    /// Whether it was bad beside its peers: a pass by few of them, within their wider bound, shows nothing of it.
+    fn needs_peers(&self) -> bool {
+        !matches!(self, Ground::Probe | Ground::Case { is_compared: false, .. })
+    }
+
     fn is_shown_by(&self, case: &CaseVerdict, verdict: &Verdict) -> bool {
         let spans_nodes = || nodes(verdict).len() > 1;
         let is_of = |suite: &String, name: &String| (&case.suite, &case.case) == (suite, name);
@@ -271,21 +278,28 @@ impl Grounds {
             .iter()
             .filter(|ground| {
                 let is_probed = || **ground != Ground::Probe || was_fit(later, node);
-                !(passes.iter().any(|(case, one)| ground.is_shown_by(case, one)) && is_probed())
+                let mut shown = passes.iter().filter(|(case, one)| ground.is_shown_by(case, one));
+                let is_shown = shown.any(|(_, one)| !ground.needs_peers() || few_peers(one).is_none());
+                !(is_shown && is_probed())
             })
             .collect();
-        match open.first() {
-            None => Ok(()),
-            Some(first) => {
-                let suites = self.suites.iter().cloned().collect::<Vec<_>>().join(" --suite ");
-                let more = open.len() - 1;
-                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                Err(format!(
-                    "but has no judged pass of {first}{more} on it, for which run {} blames it; give --suite {suites}",
-                    self.run
-                ))
-            }
+        let Some(first) = open.first() else { return Ok(()) };
+        let mut shown = passes.iter().filter(|(case, one)| first.is_shown_by(case, one));
+        if let Some(peers) = shown.find_map(|(_, one)| few_peers(one).filter(|_| first.needs_peers())) {
+            return Err(format!(
+                "but compared {first} on it with {} only, and run {} blames it: {} are needed, or an accepted baseline",
+                count(peers, "peer"),
+                self.run,
+                FEWEST_TO_NAME - 1
+            ));
         }
+        let suites = self.suites.iter().cloned().collect::<Vec<_>>().join(" --suite ");
+        let more = open.len() - 1;
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        Err(format!(
+            "but has no judged pass of {first}{more} on it, for which run {} blames it; give --suite {suites}",
+            self.run
+        ))
     }
 }
 

@@ -4,7 +4,7 @@ use super::grounds::{cases_that_blame, run_of_reason, run_that_names};
 use super::past;
 use crate::isolate::round::RECORD;
 use crate::stored_runs::{Made, NIC, culprit};
-use model::artefact::{LeftOut, ProbedNode, Status, Verdict};
+use model::artefact::{JudgedBy, LeftOut, ProbedNode, Status, Verdict};
 use serde_json::json;
 use store::Scratch;
 
@@ -67,6 +67,20 @@ fn a_slow_nic_is_good_again_only_where_its_rate_was_judged_and_passed() {
     ] {
         assert_eq!(stays(&red(), &changed(green(), change)).as_deref(), Some(untested), "{what}");
     }
+}
+
+/// With its partner alone a node is judged within a wider bound than the one that it was drained by.
+#[test]
+fn a_pass_by_few_peers_clears_nothing_that_was_compared() {
+    let by = |of: u32| changed(green(), &|one| one.judged_by = Some(JudgedBy::Peers { of }));
+    let few = "but compared `nic.rate` of rdmap79s0 on it with 1 peer only, and run 20261121T030100Z-nccl-p5-0001 blames \
+               it: 3 are needed, or an accepted baseline";
+    assert_eq!(stays(&red(), &by(2)).as_deref(), Some(few));
+    assert!(stays(&red(), &by(3)).is_some_and(|why| why.contains("with 2 peers only")));
+    assert_eq!(stays(&red(), &by(4)), None);
+    // What failed without a number has run.
+    let hung = changed(Made::at(1, &[]).ending(Status::Error), &|one| one.part = None);
+    assert_eq!(stays(&hung, &by(2)), None);
 }
 
 #[test]

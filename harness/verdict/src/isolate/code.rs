@@ -520,8 +520,9 @@ static FLEET_SLOW: Code = Code {
     cause: "something that all of them share: a variable, an image, a driver, the network as a whole, or a baseline that \
             was made on other software",
     next: "compare the software with that of the baseline's runs (`harness baseline show INSTANCE`), lint the environment (`harness \
-           check`), check recent changes; of a training also its data loader and NCCL settings (`harness compare RUN`, \
-           `harness diagnose latest`); isolate compares nodes with each other, so it finds no culprit here",
+           check`), check recent changes; of a training also its NCCL settings (`harness compare RUN`, `harness \
+           diagnose latest`); isolate compares nodes with each other: it finds no culprit where all are slow, but of a \
+           training a slow NIC or link",
 };
 
 #[cfg(test)]

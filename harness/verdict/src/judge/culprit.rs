@@ -284,7 +284,7 @@ fn slow_nodes(
         if trainings_alike::is_of_training(catalogue, metric) {
             let is_alike = |outcome: &&JobOutcome| {
                 let has_good = good.iter().any(|good| good.case == outcome.case);
-                !has_good && trainings_alike::none_is_late(outcome, outcomes, catalogue)
+                !has_good && trainings_alike::none_is_late(outcome, catalogue)
             };
             let (all, some): (Vec<&JobOutcome>, Vec<&JobOutcome>) = bad.into_iter().partition(is_alike);
             bad = some;

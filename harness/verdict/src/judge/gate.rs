@@ -4,6 +4,7 @@
 use super::CaseData;
 use super::case_index::CaseIndex;
 use super::culprit::are_most;
+use super::peers::few_peers;
 use super::worst::WorstNumbers;
 use crate::profile_audit::{CAUSES as REPORT_CAUSES, OUTSIDE_WINDOW};
 use job::window::mark;
@@ -14,7 +15,7 @@ use metric::{DataCheck, Files};
 use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
     BELOW_FLOOR, Bad, CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, Ended, FileKind, JobAnalysis, JobOutcome,
-    JobRecord, JudgedBy, PlannedAssertion, PlannedJob, Status, TOOL_MISSING, Verdict,
+    JobRecord, PlannedAssertion, PlannedJob, Status, TOOL_MISSING, Verdict,
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe;
@@ -494,10 +495,6 @@ fn other_setup_everywhere(data: &CaseData) -> bool {
     over_nodes.peek().is_some() && over_nodes.all(is_other)
 }
 
-fn has_few_peers(verdict: &Verdict) -> bool {
-    matches!(verdict.judged_by, Some(JudgedBy::Peers { of }) if (of as usize) < super::peers::FEWEST_TO_NAME)
-}
-
 /// Whether most nodes of a job lack their reports for the same reason: the profiler's setup, or the program's.
 fn is_of_most(data: &CaseData, planned: &PlannedJob, lack: &Lack) -> bool {
     if lack.node.is_none() {
@@ -531,7 +528,7 @@ pub(super) fn outcomes(
                 // Nothing separates it from its peers: it neither clears nor blames a node.
                 Status::Fail if verdict.cause.as_deref() == Some(BELOW_FLOOR) => {}
                 // Few peers that agree may all be low, or each hold a bad node: that clears no node.
-                Status::Pass if has_few_peers(verdict) => {}
+                Status::Pass if few_peers(verdict).is_some() => {}
                 Status::Pass | Status::Fail => {
                     let failed = judged.entry(job).or_default().entry(assertion.metric.clone()).or_default();
                     *failed |= verdict.status == Status::Fail && !everywhere;

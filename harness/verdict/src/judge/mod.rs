@@ -40,6 +40,7 @@ use model::artefact::{
 };
 use nic_rate::NicRateCache;
 use peers::PeerCache;
+pub(crate) use peers::{FEWEST_TO_NAME, few_peers};
 use recipes::catalogue::Catalogue;
 use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,20 +8,29 @@ use super::{CaseData, JudgedBound, Measured, contradiction};
 use config::bounds;
 use metric::unit::Better;
 use metric::{Dim, Dims, Metric, Query};
-use model::artefact::{JudgedBy, PlannedAssertion, PlannedCase, Status};
+use model::artefact::{JudgedBy, PlannedAssertion, PlannedCase, Status, Verdict};
 use recipes::recipe;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// With fewer parts, one that differs may as well be the good one.
-pub(super) const FEWEST_TO_NAME: usize = 4;
+pub(crate) const FEWEST_TO_NAME: usize = 4;
 /// Twice the tolerance, and so much at least: no healthy part is so much better than its peers by chance.
 const FAR: f64 = 0.2;
 /// Of so many numbers one that is far better shows that the others may be slow; of more it is the odd one itself.
 const MOST_FOR_ONE: usize = 16;
 /// Sizes up to so many times smaller or larger are bound by the same hardware.
 const NEAR: u64 = 8;
+
+/// How many peers a number was compared with, where they are too few to blame or clear a part: their bound is wider, and
+/// all of them may be low.
+pub(crate) fn few_peers(verdict: &Verdict) -> Option<u32> {
+    match verdict.judged_by {
+        Some(JudgedBy::Peers { of }) if (of as usize) < FEWEST_TO_NAME => Some(of.saturating_sub(1)),
+        _ => None,
+    }
+}
 
 /// The worst of all numbers of the assertion; nothing where none has a peer.
 pub(super) fn judge(

@@ -9,7 +9,7 @@ use crate::busy::{Activity, Busy, Sets};
 use crate::recipe::shared_findings::{KernelFinding, ReportFinding};
 use metric::finding_kinds;
 use metric::unit::{Better, Unit};
-use metric::{Dim, Dims, Files, MetricSpec};
+use metric::{Dim, Dims, Files, MetricSpec, Role};
 use nsys::export::ExportError;
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, STRING_IDS};
@@ -28,6 +28,7 @@ const EXPOSED: MetricSpec = share(
     Better::Lower,
     &[],
 )
+.with(&[Role::ShowsCommunication])
 .next("run `harness recipe nccl_gpu_overlap_trace` on the case's reports: it lists the collectives that run alone");
 const IDLE: MetricSpec = share(
     "gpu.idle_share",
@@ -46,7 +47,8 @@ const RANK_EXPOSED: MetricSpec = share(
     "the fraction of a rank's GPU time with communication and no compute beside it",
     Better::Lower,
     OF_RANK,
-);
+)
+.with(&[Role::ShowsCommunication]);
 const RANK_IDLE: MetricSpec = share(
     "rank.idle_share",
     "the fraction of a rank's GPU time without any operation",

@@ -14,7 +14,7 @@ use crate::recipe::shared_findings::{KernelFinding, ReportFinding};
 use metric::finding::Finding;
 use metric::finding_kinds;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, Files, MetricSpec};
+use metric::{Blames, Dim, Files, MetricSpec, Role};
 use nsys::export::{Export, KNOWN_MAJOR, WrittenBy};
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, KERNEL, META_DATA_EXPORT, STRING_IDS};
@@ -38,7 +38,8 @@ const CLASS_SHARE: MetricSpec = kernel_metric(
     Unit::Ratio,
     Better::Neither,
 )
-.per(&[Dim::Class]);
+.per(&[Dim::Class])
+.with(&[Role::ShowsCommunication]);
 const TIME: MetricSpec = kernel_metric(
     "kernel.time",
     "a kernel's time, all its runs on all profiled ranks together",
@@ -66,7 +67,8 @@ const RANK_CLASS_SHARE: MetricSpec = MetricSpec::new(
     Better::Neither,
     Files::Reports,
 )
-.per(&[Dim::Rank, Dim::Node, Dim::Class]);
+.per(&[Dim::Rank, Dim::Node, Dim::Class])
+.with(&[Role::ShowsCommunication]);
 
 /// Reads nsys reports.
 pub(crate) const SPEC: RecipeSpec = RecipeSpec {

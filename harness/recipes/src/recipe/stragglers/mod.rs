@@ -8,7 +8,7 @@ use self::extract::{KernelExtract, RankReport};
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::diagnosis;
 use crate::recipe::shared_findings::ReportFinding;
-use crate::stragglers::{Culprit, Evidence, Judgement, Limits, Rounds, Verdict, Who, judge};
+use crate::stragglers::{Culprit, Evidence, Flaw, Judgement, Limits, Rounds, Verdict, Who, judge};
 use metric::finding::Finding;
 use metric::finding_kinds;
 use metric::unit::{Better, Unit};
@@ -95,7 +95,8 @@ finding_kinds! {
     pub(crate) enum StragglerFinding {
         ReportMissing = "report-missing": NoNumber,
         NoCommunication = "no-communication": NoNumber,
-        Unknown = "stragglers-untold": NoNumber,
+        Unknown = "stragglers-untold": NotRecorded("profile more steps of all ranks, `ranks = \"all\"`, then rerun the case"),
+        RanksNotRecorded = "ranks-not-recorded": NotRecorded("profile all ranks, `ranks = \"all\"`, then rerun the case"),
         Late = "straggler": Note,
         CollectivesUnequal = "collectives-unequal": Note,
         ClocksApart = "clocks-apart": Note,
@@ -147,9 +148,29 @@ fn run(job: &JobInput) -> Output {
         .collect();
     let evidence = extract::evidence(&parts);
     let judgement = judge(&evidence, &Limits::default());
-    report_stragglers(&evidence, &judgement, &RankNames::new(&reads), &mut output);
-    put_metrics(job, &evidence, &judgement, &mut output);
+    let unknown = waits_unrecorded(&evidence, &judgement);
+    report_stragglers(&evidence, &judgement, &unknown, &RankNames::new(&reads), &mut output);
+    put_metrics(job, &evidence, &judgement, &unknown, &mut output);
     output
+}
+
+/// Ranks of a communicator that not all of its ranks recorded: one of those may be late, and what these wait for it looks
+/// like time of their own.
+fn waits_unrecorded(evidence: &Evidence, judgement: &Judgement) -> BTreeSet<i64> {
+    let partial: BTreeSet<u64> = judgement.flaws.iter().filter_map(partial_communicator).collect();
+    // Streams in the order of their use may be of some ranks only.
+    let is_member = |rank: &&crate::stragglers::Rank| {
+        !evidence.by_order
+            && rank.work.iter().any(|work| work.communicator.is_some_and(|id| partial.contains(&id)))
+    };
+    evidence.ranks.iter().filter(is_member).map(|rank| rank.rank).collect()
+}
+
+fn partial_communicator(flaw: &Flaw) -> Option<u64> {
+    match flaw {
+        Flaw::NotRecorded { communicator, .. } => Some(*communicator),
+        Flaw::UnequalCounts { .. } => None,
+    }
 }
 
 /// What a process is called: its rank in the job. A report of several GPUs is of one process for each of them, or of a
@@ -212,9 +233,21 @@ fn read_rank(file: &InputFile) -> Result<(Option<i64>, KernelExtract), (&'static
     }
 }
 
-fn report_stragglers(evidence: &Evidence, judgement: &Judgement, names: &RankNames, output: &mut Output) {
-    let flaws = judgement.flaws.iter().map(|flaw| extract::describe_flaw(flaw, evidence));
-    output.findings.extend(flaws.map(|why| Finding::new(StragglerFinding::CollectivesUnequal.code(), why)));
+fn report_stragglers(
+    evidence: &Evidence,
+    judgement: &Judgement,
+    unknown: &BTreeSet<i64>,
+    names: &RankNames,
+    output: &mut Output,
+) {
+    let flaws = judgement.flaws.iter().map(|flaw| {
+        let kind = match partial_communicator(flaw).filter(|_| !evidence.by_order) {
+            Some(_) => StragglerFinding::RanksNotRecorded,
+            None => StragglerFinding::CollectivesUnequal,
+        };
+        Finding::new(kind.code(), extract::describe_flaw(flaw, evidence))
+    });
+    output.findings.extend(flaws);
     if !judgement.apart.is_empty() {
         let groups: Vec<String> = judgement.apart.iter().map(|group| group.join(", ")).collect();
         let why = format!("clocks cannot be aligned: no collective connects {}", groups.join(" | "));
@@ -222,7 +255,11 @@ fn report_stragglers(evidence: &Evidence, judgement: &Judgement, names: &RankNam
     }
     match &judgement.verdict {
         Verdict::Named(culprits) => {
-            output.findings.extend(culprits.iter().map(|culprit| named(culprit, names)))
+            let is_known = |culprit: &&Culprit| match &culprit.who {
+                Who::Node { ranks, .. } => !ranks.iter().any(|rank| unknown.contains(rank)),
+                Who::Rank { rank, .. } => !unknown.contains(rank),
+            };
+            output.findings.extend(culprits.iter().filter(is_known).map(|culprit| named(culprit, names)))
         }
         Verdict::NoCulprit(_) => {}
         Verdict::Inconclusive(why) => {
@@ -258,7 +295,13 @@ fn named(culprit: &Culprit, names: &RankNames) -> Finding {
     }
 }
 
-fn put_metrics(job: &JobInput, evidence: &Evidence, judgement: &Judgement, output: &mut Output) {
+fn put_metrics(
+    job: &JobInput,
+    evidence: &Evidence,
+    judgement: &Judgement,
+    unknown: &BTreeSet<i64>,
+    output: &mut Output,
+) {
     if matches!(judgement.verdict, Verdict::Inconclusive(_)) {
         return;
     }
@@ -275,7 +318,12 @@ fn put_metrics(job: &JobInput, evidence: &Evidence, judgement: &Judgement, outpu
         let Ok(number) = u64::try_from(rank) else { continue };
         let dims = job.dims().with(Dim::Rank, number).with(Dim::Node, node);
         match late {
-            Some(late) => output.metrics.push(LATE.of(dims.clone(), late as f64 / 1e3)),
+            // The finding says why.
+            _ if unknown.contains(&rank) => {}
+            Some(late) => {
+                output.metrics.push(LATE.of(dims.clone(), late as f64 / 1e3));
+                output.metrics.extend(share.map(|share| LATE_SHARE.of(dims.clone(), share)));
+            }
             None => {
                 // A report of several GPUs is of several ranks.
                 let why = match gpus {
@@ -285,7 +333,6 @@ fn put_metrics(job: &JobInput, evidence: &Evidence, judgement: &Judgement, outpu
                 output.findings.push(Finding::new(StragglerFinding::Unknown.code(), why).node(node));
             }
         }
-        output.metrics.extend(share.map(|share| LATE_SHARE.of(dims.clone(), share)));
         output.metrics.extend(wait.map(|wait| WAIT.of(dims, wait as f64 / 1e3)));
     }
     for clock in &judgement.clocks {

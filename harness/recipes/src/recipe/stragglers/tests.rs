@@ -26,11 +26,14 @@ struct SmallRank {
     epoch: bool,
     /// Of the host's clock.
     offset: i64,
+    /// A communicator of eight ranks that no other rank records.
+    alone_in: Option<u64>,
 }
 
 impl SmallRank {
     fn new(rank: i64) -> SmallRank {
-        SmallRank { rank, late: 0, steps: 20, payloads: true, epoch: true, offset: (rank / 2) * 30 * MS }
+        let offset = (rank / 2) * 30 * MS;
+        SmallRank { rank, late: 0, steps: 20, payloads: true, epoch: true, offset, alone_in: None }
     }
 
     /// `latest` is how late the latest of all ranks is in each step.
@@ -50,6 +53,9 @@ impl SmallRank {
         if self.payloads {
             testing::communicator(&made, at(0), 7, 4, self.rank as u32);
         }
+        if let Some(id) = self.alone_in {
+            testing::communicator(&made, at(2), id, 8, 0);
+        }
         for step in 0..self.steps {
             let number = 10 * step + 1;
             // Every rank has a little of its own in each step, which is no lateness.
@@ -58,6 +64,10 @@ impl SmallRank {
             made.call((at(begin), at(begin) + 5), 3, number, 1);
             made.kernel((at(begin), at(begin + 60 * MS)), number, 4);
             let (start, end) = (at(begin + 80 * MS + self.late + own), at(begin + 90 * MS + latest));
+            if let Some(id) = self.alone_in {
+                let (start, end) = (at(begin + 62 * MS), at(begin + 70 * MS));
+                testing::call(&made, start - 50, "ncclAllGather", (id, 1024), (start, end), number + 2);
+            }
             if self.payloads {
                 testing::call(&made, start - 50, "ncclAllReduce", (7, 1024), (start, end), number + 1);
             } else {
@@ -188,6 +198,27 @@ fn unknown_stragglers_give_a_finding_and_no_number() {
     let mut unequal = small([0; 4]);
     unequal[1].steps -= 1;
     blind(&ran(&unequal), &["collectives-unequal", "clocks-apart", "stragglers-untold"]);
+}
+
+/// What it waits for a rank that has no report looks like time of its own, or hides that it is late itself.
+#[test]
+fn a_rank_of_a_communicator_that_not_all_its_ranks_recorded_has_no_lateness() {
+    let mut ranks = small([0, 0, 0, 5 * MS]);
+    ranks[3].alone_in = Some(9);
+    let output = ran(&ranks);
+    assert_eq!(codes(&output), ["ranks-not-recorded"]);
+    assert_eq!(output.findings[0].message, "communicator 0x9: not used, recorded by 1 of 8 ranks");
+    for metric in ["straggler.late", "straggler.late_share"] {
+        assert_eq!(metric_values(&output, metric).len(), 3, "{metric}");
+    }
+    // One rank of each node is profiled, and each is of a communicator of its node.
+    ranks.iter_mut().for_each(|rank| rank.alone_in = Some(9 + rank.rank as u64));
+    let output = ran(&ranks);
+    assert_eq!(codes(&output), ["ranks-not-recorded"; 4], "nor is one named");
+    for metric in ["straggler.late", "straggler.late_share"] {
+        assert!(metric_values(&output, metric).is_empty(), "{metric}");
+    }
+    assert!(SPEC.is_cause("ranks-not-recorded"));
 }
 
 #[test]

@@ -311,7 +311,16 @@ fn a_case_whose_bad_nodes_are_quarantined_ends_as_the_others_did() {
 
 /// Four nodes of eight parts each, of which these are bad.
 fn parts_of_four(metric: &str, part: fn(u64) -> (Dim, String), is_bad: fn(u64, u64) -> bool) -> Vec<String> {
-    let mut world = World::new(at_least(1.0));
+    bounded_parts_of_four(at_least(1.0), metric, part, is_bad)
+}
+
+fn bounded_parts_of_four(
+    bound: PlannedBound,
+    metric: &str,
+    part: fn(u64) -> (Dim, String),
+    is_bad: fn(u64, u64) -> bool,
+) -> Vec<String> {
+    let mut world = World::new(bound);
     let asked = world.case.assertions.remove(0);
     for (node, at) in (1..=4u64).flat_map(|node| (0..8u64).map(move |at| (node, at))) {
         let (node_name, (dim, name)) = (format!("n{node}"), part(at));
@@ -348,7 +357,19 @@ fn parts_that_most_nodes_have_bad_alike_blame_no_node() {
         assert_eq!(named(&parts_of_four(metric, part, |node, at| node == 2 && at == 3)), 1, "{metric}");
         assert_eq!(named(&parts_of_four(metric, part, |node, at| node < 3 && at == 3)), 2, "{metric}");
     }
-    // Another GPU on each is a limit that is too tight; another NIC on each is gone.
-    assert_eq!(named(&parts_of_four("nccl.busbw", gpu, |node, at| node == at)), 0);
+    // Another GPU on each is one of eight, which no limit explains; another NIC on each is gone.
+    assert_eq!(named(&parts_of_four("nccl.busbw", gpu, |node, at| node == at)), 4);
     assert_eq!(named(&parts_of_four("nic.present", nic, |node, at| node == at)), 4);
+    // Five GPUs of eight on each are most.
+    assert_eq!(named(&parts_of_four("nccl.busbw", gpu, |node, at| (node + at) % 8 < 5)), 0);
+    // Memory errors of a GPU are its own, wherever else that GPU has some: no limit and no setting makes them.
+    let exact = PlannedBound { equals: Some(2.0), ..PlannedBound::default() };
+    let errors = |is_bad: fn(u64, u64) -> bool| {
+        bounded_parts_of_four(exact.clone(), "gpu.ecc_uncorrected", gpu, is_bad)
+    };
+    assert_eq!(named(&errors(|node, at| node == at)), 4);
+    assert_eq!(named(&errors(|node, at| node < 4 && at == 3)), 3);
+    assert_eq!(named(&errors(|_, _| true)), 0, "the driver, or its reader");
+    let absent = bounded_parts_of_four(exact.clone(), "nic.present", nic, |node, at| node < 4 && at == 3);
+    assert_eq!(named(&absent), 0, "the profile");
 }

@@ -59,3 +59,27 @@ fn how_a_program_uses_its_gpus_speaks_against_no_node() {
         assert_eq!((world.status(), culprits(&world)), (Status::Fail, Vec::new()), "{metric}");
     }
 }
+
+#[test]
+fn too_few_steps_or_ranks_in_the_reports_suspect_no_node() {
+    for (cause, node) in
+        [("stragglers-untold", None), ("stragglers-untold", Some("n2")), ("ranks-not-recorded", None)]
+    {
+        let mut world = late("straggler.late");
+        world.rows.clear();
+        let finding = Finding::new(cause, "of too few ranks");
+        let finding = match node {
+            Some(node) => finding.node(node),
+            None => finding,
+        };
+        world.analysis().findings.push(finding);
+        let verdict = world.one();
+        assert_eq!((verdict.status, verdict.cause.as_deref()), (Status::Inconclusive, Some(cause)));
+        assert!(
+            verdict.next.as_deref().is_some_and(|next| next.contains("`ranks = \"all\"`")),
+            "{verdict:?}"
+        );
+        assert_eq!(world.judged().outcomes.jobs, [], "{cause} {node:?}");
+        assert_eq!(culprits(&world), [], "{cause} {node:?}");
+    }
+}
