@@ -90,7 +90,8 @@ fn ends_word(rest: &str) -> bool {
 fn signature(text: &str) -> Option<(usize, &str)> {
     text.match_indices(" [").find_map(|(at, _)| {
         let inner = text[at + 2..].split_once(']')?.0;
-        let (user, time) = inner.split_once('@')?;
+        // A user of a directory service has a domain: `jo@corp.example.com@2026-11-22T03:55:51`.
+        let (user, time) = inner.rsplit_once('@')?;
         let is_time = time.starts_with(|c: char| c.is_ascii_digit()) || time == "Unknown";
         (!user.contains(' ') && !user.is_empty() && is_time).then_some((at, inner))
     })
@@ -131,6 +132,15 @@ mod tests {
         assert_eq!(loud.reason.as_deref(), Some("a fan is loud, mail a@b [x]"));
         assert_eq!(loud.ours(), None);
         assert_eq!(loud.to_string(), "IDLE+DRAIN: a fan is loud, mail a@b [x] [ops@2026-11-22T03:55:51]");
+    }
+
+    #[test]
+    fn an_author_with_a_domain_is_no_part_of_the_reason() {
+        let by = "jo@corp.example.com@2026-11-22T03:55:51";
+        let node = read(&format!("State=IDLE+DRAIN Reason=[harness] HRN-NODE-LOST node: x [{by}] Comment=c"));
+        assert_eq!(node.ours(), Some("[harness] HRN-NODE-LOST node: x"));
+        assert_eq!(node.by.as_deref(), Some(by));
+        assert!(matches!(node.settled(), Some(Drained::Already { .. })));
     }
 
     #[test]
