@@ -1,7 +1,7 @@
 //! A node as its queue shows it, Slurm by `scontrol --oneliner show node`: its state, and the reason that was given.
 
 use super::Drained;
-use crate::reach::slurm_state::StateSet;
+use crate::reach::slurm_state::{CLOUD_REASONS, StateSet};
 use std::fmt;
 use verdict::isolate::code::REASON;
 
@@ -29,7 +29,7 @@ impl NodeState {
                 None => (Some(rest.trim_end()), None),
             },
         };
-        let is_clouds = |reason: &str| CLOUDS.iter().any(|begin| reason.starts_with(begin));
+        let is_clouds = |reason: &str| CLOUD_REASONS.iter().any(|begin| reason.starts_with(begin));
         let is_leftover = |reason: &str| is_clouds(reason) && StateSet::parse(state).takes_jobs();
         let reason = reason.map(str::trim).filter(|reason| !reason.is_empty() && !is_leftover(reason));
         Ok(NodeState {
@@ -76,11 +76,6 @@ impl NodeState {
         self.reason.as_deref().filter(|reason| reason.strip_prefix(REASON).is_some_and(ends_word))
     }
 }
-
-/// Reasons that the daemons of ParallelCluster and AWS PCS give with a node's power state, which newer Slurm goes on
-/// showing at healthy nodes in service.
-const CLOUDS: [&str; 4] =
-    ["Maintain Minimum Number Of Instances", "Node start up", "Scheduler health check failed", "(Code:"];
 
 fn ends_word(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with(' ')

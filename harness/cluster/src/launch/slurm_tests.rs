@@ -244,6 +244,35 @@ fn a_lost_node_is_named_by_sinfo_if_it_is_the_jobs() {
     assert_eq!(ended(""), None);
 }
 
+/// As ParallelCluster leaves nodes for which EC2 has no capacity, then and ten minutes later.
+#[test]
+fn a_node_for_which_ec2_gave_no_instance_is_not_at_fault() {
+    let ended = |sinfo: &str, begun: bool| {
+        let shown = "JobState=NODE_FAIL ExitCode=0:1";
+        let answers = vec![("squeue", said("")), ("scontrol", said(shown)), ("sinfo", said(sinfo))];
+        let (job, plain) = (job(), Scripted::new(answers));
+        let polls = match begun {
+            true => wait(slurm().poll(&Begun(plain, said("")), &[(&job, "7")])),
+            false => wait(slurm().poll(&plain, &[(&job, "7")])),
+        };
+        match polls.into_iter().next() {
+            Some(Poll::Ended { end, blamed, .. }) => (end, blamed.map(|blamed| blamed.node)),
+            other => panic!("{other:?}"),
+        }
+    };
+    let code = "(Code:InsufficientInstanceCapacity)";
+    let why = "EC2 gave no instance for n2 (InsufficientInstanceCapacity): no machine was there".to_owned();
+    let stuck = (Ended::QueueStuck { reason: why.clone() }, None);
+    let down = format!("n1|idle|none\nn2|down#|{code}Failure when resuming nodes\n");
+    assert_eq!(ended(&down, false), stuck);
+    assert_eq!(ended(&down, true), (Ended::Lost { why }, None));
+    let later = format!("n1|idle|none\nn2|idle~|{code}Failure when resuming nodes\n");
+    assert_eq!(ended(&later, false), stuck);
+    // What an earlier refusal left at a node in service excuses no other one.
+    let left = format!("n1|down*|Not responding\nn2|idle|{code}Failure when resuming nodes\n");
+    assert_eq!(ended(&left, true), (Ended::NodeFail, Some("n1".to_owned())));
+}
+
 #[test]
 fn a_submission_without_a_number_is_no_submission() {
     let submit = |answer| wait(Slurm::default().submit(&Scripted::new(vec![("sbatch", answer)]), &job()));

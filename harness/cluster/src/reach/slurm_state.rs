@@ -165,6 +165,20 @@ impl StateSet {
     }
 }
 
+/// Reasons that the daemons of ParallelCluster and AWS PCS give with a node's power state, which newer Slurm goes on
+/// showing at healthy nodes in service.
+pub(crate) const CLOUD_REASONS: [&str; 4] =
+    ["Maintain Minimum Number Of Instances", "Node start up", "Scheduler health check failed", NO_INSTANCE];
+
+/// As in `(Code:InsufficientInstanceCapacity)Failure when resuming nodes`.
+const NO_INSTANCE: &str = "(Code:";
+
+/// Why EC2 gave no instance for a node, where that is the node's reason: no machine is behind its name.
+pub(crate) fn refused_instance(reason: &str) -> Option<String> {
+    let code = reason.strip_prefix(NO_INSTANCE)?.split(')').next().unwrap_or_default();
+    Some(code.chars().filter(char::is_ascii_alphanumeric).take(60).collect())
+}
+
 /// Words of a node that a job can start on at once: beside its state, how it came to be one.
 const IDLE: [&str; 4] = ["idle", "cloud", "dynamic_norm", "dynamic_future"];
 
