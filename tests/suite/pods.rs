@@ -149,6 +149,18 @@ fn a_pod_that_does_not_run_has_a_cause_and_no_culprit() {
         text.contains("is forbidden: exceeded quota: gpus; all 2 nodes refuse, nothing was launched"),
         "{text}"
     );
+    // As Kyverno refuses one.
+    let policy = "Error from server: error when creating \"STDIN\": admission webhook \"validate.kyverno.svc-fail\" denied the request: \n\n\
+                  resource Pod/default/POD was blocked due to the following policies \n\nrequire-labels:\n  check: 'validation \
+                  error: The label `team` is required. rule check\n    failed at path /metadata/labels/team/'\n";
+    bench.0.write("kube/quota", policy);
+    let text = all(&bench.suite());
+    for part in [
+        "denied the request: resource Pod/default/",
+        "require-labels: check: 'validation error: The label `team`",
+    ] {
+        assert!(text.contains(part) && !text.contains("kubectl describe"), "{part}: {text}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! States of pods as a real API server reported them.
 
+use super::kubectl::refusals;
 use super::state::{PodState, read};
 use super::{GET, left_file};
 use std::fs;
@@ -85,6 +86,22 @@ fn a_container_beside_ours_decides_nothing() {
         assert!(matches!(pod("Running", "False", "", beside, runs).0, PodState::NodeSilent(_)));
     }
     assert_eq!(pod("Running", "False", "ReadinessGatesNotReady", proxy, runs).0, PodState::Running);
+}
+
+/// As kubectl prints what Kyverno, PodSecurity and a quota refuse; and the last line of a program that has no such mark.
+#[test]
+fn a_refusal_of_several_lines_is_one_and_warnings_are_none() {
+    let stderr = "Warning: would violate PodSecurity\nError from server: error when creating \"STDIN\": admission webhook \
+                  \"validate.kyverno.svc-fail\" denied the request: \n\nresource Pod/default/a was blocked\n\nrequire-labels:\n  \
+                  check: 'label\u{1b} `team` is required'\nError from server (Forbidden): pods \"b\" is forbidden: exceeded quota\n";
+    let kyverno = "Error from server: error when creating \"STDIN\": admission webhook \"validate.kyverno.svc-fail\" denied the \
+                   request: resource Pod/default/a was blocked require-labels: check: 'label `team` is required'";
+    let quota = "Error from server (Forbidden): pods \"b\" is forbidden: exceeded quota";
+    assert_eq!(refusals(stderr.as_bytes()), [kyverno, quota]);
+    let long = format!("error: {}\n{}", "x".repeat(200), "y".repeat(200));
+    assert_eq!(refusals(long.as_bytes()).iter().map(String::len).collect::<Vec<_>>(), [300]);
+    assert_eq!(refusals(b"one\ntwo\n"), ["one", "two"]);
+    assert!(refusals(b"\nWarning: x\n").is_empty());
 }
 
 #[test]
