@@ -116,9 +116,12 @@ impl PodTemplate {
         labels
     }
 
-    /// Its own one, and those that keep a service mesh out: MPI and NCCL do not start through a proxy, and nothing ends it.
+    /// Its own one, and those that keep a service mesh out, through which MPI and NCCL do not start, and Karpenter from ending
+    /// its node.
     pub(super) fn annotations(name: &str, value: &str) -> Value {
-        json!({ name: value, ISTIO: "false", "linkerd.io/inject": "disabled" })
+        json!({
+            name: value, ISTIO: "false", "linkerd.io/inject": "disabled", "karpenter.sh/do-not-disrupt": "true",
+        })
     }
 
     fn pod(&self, owner: &PodOwner, node: &str) -> Value {
