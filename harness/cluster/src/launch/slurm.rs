@@ -413,6 +413,7 @@ impl QueueLine {
             }
             JobState::Configuring => Poll::Starting { reason: CONFIGURING.to_owned() },
             JobState::Running => Poll::Running,
+            JobState::Suspended => Poll::Suspended,
             JobState::Unknown(word) => Poll::Unknown(format!("`squeue` reported an unknown state: `{word}`")),
             _ => Poll::Running,
         }

@@ -159,7 +159,7 @@ fn line(text: &str) -> Option<(usize, Task)> {
     let task = match JobState::parse(state) {
         JobState::Pending => Task::Waiting { never: never_clears(reason).then(|| reason.to_owned()) },
         JobState::Configuring => Task::Waiting { never: None },
-        JobState::Running | JobState::Unknown(_) => Task::Running,
+        JobState::Running | JobState::Suspended | JobState::Unknown(_) => Task::Running,
         ended => Task::Ended {
             state: state.to_owned(),
             completed: ended == JobState::Completed,

@@ -54,7 +54,17 @@ pub(crate) async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     let Some(end) = ended(&state, exit_code.as_deref(), job) else {
         return QueueLine { state, reason }.poll();
     };
-    poll_ended(reach, job, end).await
+    // `None` where it never was.
+    let was_suspended =
+        field("SuspendTime").is_some_and(|time| time.starts_with(|c: char| c.is_ascii_digit()));
+    poll_ended(reach, job, if was_suspended { suspended() } else { end }).await
+}
+
+/// The end of a job that was suspended meanwhile, however it ended: its numbers are slow, and its nodes not at fault.
+pub(crate) fn suspended() -> Ended {
+    Ended::Lost {
+        why: "Slurm suspended it (preemption, or an administrator), so its numbers do not count".to_owned(),
+    }
 }
 
 /// The end of a job that the run has written down and that is not in the queue: its id may be another's by now, so the
@@ -172,7 +182,11 @@ fn ended(state: &JobState, exit_code: Option<&str>, job: &PlannedJob) -> Option<
         JobState::Preempted => Ended::Preempted,
         JobState::Cancelled => Ended::Cancelled,
         JobState::OutOfMemory => Ended::OutOfMemory,
-        JobState::Pending | JobState::Configuring | JobState::Running | JobState::Unknown(_) => return None,
+        JobState::Pending
+        | JobState::Configuring
+        | JobState::Running
+        | JobState::Suspended
+        | JobState::Unknown(_) => return None,
     })
 }
 

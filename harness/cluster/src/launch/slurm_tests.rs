@@ -113,6 +113,17 @@ fn a_waiting_job_reports_its_reason_and_whether_it_ever_clears() {
     }
     assert_eq!(poll(vec![("squeue", said("7|RUNNING|None|n[1-2]\n"))]), Poll::Running);
     assert_eq!(poll(vec![("squeue", said("7|COMPLETING|None|n[1-2]\n"))]), Poll::Running);
+    assert_eq!(poll(vec![("squeue", said("7|SUSPENDED|None|n[1-2]\n"))]), Poll::Suspended);
+    // Between two looks at it.
+    let shown = |end: &str, time: &str| said(&format!("JobState={end} SuspendTime={time} ExitCode=0:0"));
+    let poll_of = |end, time| {
+        poll(vec![("squeue", said("")), ("scontrol", shown(end, time)), ("sinfo", said("n1|down|x\n"))])
+    };
+    for end in ["COMPLETED", "TIMEOUT", "NODE_FAIL"] {
+        let polled = poll_of(end, "2026-01-01T00:00:00");
+        assert_eq!(polled, Poll::ended(slurm_end::suspended(), None), "{end}");
+    }
+    assert_eq!(poll_of("COMPLETED", "None"), Poll::ended(Ended::Exited { code: 0 }, None));
 }
 
 #[test]
