@@ -128,7 +128,7 @@ fn a_pod_that_does_not_run_has_a_cause_and_no_culprit() {
     let unschedulable = r#"{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/2 nodes are available: 2 Insufficient nvidia.com/gpu."}]}"#;
     let evicted =
         r#"{"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory."}"#;
-    let image = r#"{"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image"}}}]}"#;
+    let image = r#"{"phase":"Pending","containerStatuses":[{"name":"work","state":{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image"}}}]}"#;
     for (state, cause) in [
         (unschedulable, "pod of n2: Unschedulable: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu."),
         (evicted, "pod of n2: Evicted: The node was low on resource: memory."),
@@ -149,6 +149,18 @@ fn a_pod_that_does_not_run_has_a_cause_and_no_culprit() {
         text.contains("is forbidden: exceeded quota: gpus; all 2 nodes refuse, nothing was launched"),
         "{text}"
     );
+    // As Kyverno refuses one.
+    let policy = "Error from server: error when creating \"STDIN\": admission webhook \"validate.kyverno.svc-fail\" denied the request: \n\n\
+                  resource Pod/default/POD was blocked due to the following policies \n\nrequire-labels:\n  check: 'validation \
+                  error: The label `team` is required. rule check\n    failed at path /metadata/labels/team/'\n";
+    bench.0.write("kube/quota", policy);
+    let text = all(&bench.suite());
+    for part in [
+        "denied the request: resource Pod/default/",
+        "require-labels: check: 'validation error: The label `team`",
+    ] {
+        assert!(text.contains(part) && !text.contains("kubectl describe"), "{part}: {text}");
+    }
 }
 
 #[test]
@@ -188,7 +200,7 @@ fn a_pod_that_ends_while_its_job_runs_costs_that_job_alone_and_has_no_culprit() 
             "Evicted: The node was low on resource: memory.",
         ),
         (
-            r#"{"phase":"Failed","containerStatuses":[{"state":{"terminated":{"reason":"OOMKilled","exitCode":137}}}]}"#,
+            r#"{"phase":"Failed","containerStatuses":[{"name":"work","state":{"terminated":{"reason":"OOMKilled","exitCode":137}}}]}"#,
             "OOMKilled: exit code 137",
         ),
         (
@@ -245,8 +257,7 @@ fn a_run_that_is_refused_leaves_no_folder_and_the_latest_run_stays_it() {
 #[test]
 fn a_harness_that_is_killed_while_its_pods_start_can_be_cleaned_up() {
     let bench = Bench::new();
-    let waits =
-        r#"{"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"ContainerCreating"}}}]}"#;
+    let waits = r#"{"phase":"Pending","containerStatuses":[{"name":"work","state":{"waiting":{"reason":"ContainerCreating"}}}]}"#;
     bench.0.write("kube/nodes/n2", waits);
     let mut child =
         bench.command(&SUITE).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");

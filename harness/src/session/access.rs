@@ -54,12 +54,15 @@ pub(crate) fn refused(
                 more => format!("all {more} nodes refuse, nothing was launched"),
             };
             let hint = match reached {
-                Reached::Pods(_) => {
-                    "look at `kubectl describe pods -l app.kubernetes.io/managed-by=harness`".to_owned()
+                // Pods that were made are deleted below, and their events stay.
+                Reached::Pods(pods) => {
+                    let made = runtime(false)?.block_on(pods.left());
+                    let has_any = made.is_ok_and(|made| !made.is_empty());
+                    if has_any { "; look at `kubectl get events`".to_owned() } else { String::new() }
                 }
-                _ => format!("try `ssh {} true`", first.node),
+                _ => format!("; try `ssh {} true`", first.node),
             };
-            let why = format!("{}; {many}; {hint}", first.why);
+            let why = format!("{}; {many}{hint}", first.why);
             runtime(false)?.block_on(reached.end());
             Err(Stopped::Machinery(why))
         }

@@ -48,8 +48,8 @@ async fn goes_on(jobs: &Jobs, ids: &[&str], reach: &dyn Reach) -> Vec<(String, S
     let going = text.lines().filter_map(|line| {
         let mut fields = line.trim().splitn(3, '|');
         let (id, state, named) = (fields.next()?, fields.next()?, fields.next()?);
-        let goes_on =
-            matches!(JobState::parse(state), JobState::Pending | JobState::Configuring | JobState::Running);
+        let state_of = JobState::parse(state);
+        let goes_on = !state_of.has_ended() && !matches!(state_of, JobState::Unknown(_));
         // An id that was given again is another's.
         let is_ours = ids.contains(&id) && jobs.find_listed(&format!("{named}|")).is_some();
         (goes_on && is_ours).then(|| (id.to_owned(), state.escape_debug().to_string()))

@@ -1,7 +1,7 @@
 //! A node as its queue shows it, Slurm by `scontrol --oneliner show node`: its state, and the reason that was given.
 
 use super::Drained;
-use crate::reach::slurm_state::StateSet;
+use crate::reach::slurm_state::{CLOUD_REASONS, StateSet};
 use std::fmt;
 use verdict::isolate::code::REASON;
 
@@ -29,7 +29,7 @@ impl NodeState {
                 None => (Some(rest.trim_end()), None),
             },
         };
-        let is_clouds = |reason: &str| CLOUDS.iter().any(|begin| reason.starts_with(begin));
+        let is_clouds = |reason: &str| CLOUD_REASONS.iter().any(|begin| reason.starts_with(begin));
         let is_leftover = |reason: &str| is_clouds(reason) && StateSet::parse(state).takes_jobs();
         let reason = reason.map(str::trim).filter(|reason| !reason.is_empty() && !is_leftover(reason));
         Ok(NodeState {
@@ -77,11 +77,6 @@ impl NodeState {
     }
 }
 
-/// Reasons that the daemons of ParallelCluster and AWS PCS give with a node's power state, which newer Slurm goes on
-/// showing at healthy nodes in service.
-const CLOUDS: [&str; 4] =
-    ["Maintain Minimum Number Of Instances", "Node start up", "Scheduler health check failed", "(Code:"];
-
 fn ends_word(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with(' ')
 }
@@ -90,7 +85,8 @@ fn ends_word(rest: &str) -> bool {
 fn signature(text: &str) -> Option<(usize, &str)> {
     text.match_indices(" [").find_map(|(at, _)| {
         let inner = text[at + 2..].split_once(']')?.0;
-        let (user, time) = inner.split_once('@')?;
+        // A user of a directory service has a domain: `jo@corp.example.com@2026-11-22T03:55:51`.
+        let (user, time) = inner.rsplit_once('@')?;
         let is_time = time.starts_with(|c: char| c.is_ascii_digit()) || time == "Unknown";
         (!user.contains(' ') && !user.is_empty() && is_time).then_some((at, inner))
     })
@@ -131,6 +127,15 @@ mod tests {
         assert_eq!(loud.reason.as_deref(), Some("a fan is loud, mail a@b [x]"));
         assert_eq!(loud.ours(), None);
         assert_eq!(loud.to_string(), "IDLE+DRAIN: a fan is loud, mail a@b [x] [ops@2026-11-22T03:55:51]");
+    }
+
+    #[test]
+    fn an_author_with_a_domain_is_no_part_of_the_reason() {
+        let by = "jo@corp.example.com@2026-11-22T03:55:51";
+        let node = read(&format!("State=IDLE+DRAIN Reason=[harness] HRN-NODE-LOST node: x [{by}] Comment=c"));
+        assert_eq!(node.ours(), Some("[harness] HRN-NODE-LOST node: x"));
+        assert_eq!(node.by.as_deref(), Some(by));
+        assert!(matches!(node.settled(), Some(Drained::Already { .. })));
     }
 
     #[test]

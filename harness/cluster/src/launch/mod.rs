@@ -87,6 +87,8 @@ pub enum Poll {
     },
     /// Its script runs on its nodes.
     Running,
+    /// Slurm has stopped its processes, and may let them go on.
+    Suspended,
     /// It has ended, or is lost.
     Ended {
         /// By an exit code, by a signal, or by what ended it.

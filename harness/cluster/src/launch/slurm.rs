@@ -68,6 +68,9 @@ impl Launch for Slurm {
                     match reach.exec(&Host::Here, &submit).await {
                         Ok(answer) if answer.succeeded() => match id(&answer) {
                             Ok(id) => {
+                                if let Some(cluster) = cluster(&answer) {
+                                    return self.on_cluster(reach, job, id, &cluster).await;
+                                }
                                 // Behind a banner any number may stand: the queue is asked before that job is ended.
                                 if is_bare(&answer) {
                                     self.own.borrow_mut().insert(id.clone());
@@ -204,6 +207,23 @@ impl Slurm {
         self.recognize(reach, &[(job, id)]).await.is_ok() && self.own.borrow().contains(id)
     }
 
+    /// The id of a job on a cluster that `sbatch` names, where that is the one whose queue is asked here. Elsewhere the number
+    /// is another job's.
+    async fn on_cluster(
+        &self,
+        reach: &dyn Reach,
+        job: &PlannedJob,
+        id: String,
+        cluster: &str,
+    ) -> Result<String, NotLaunched> {
+        let is_new = !self.own.borrow().contains(&id);
+        if is_new && self.is_own(reach, job, &id).await {
+            return Ok(id);
+        }
+        let name = job_name(job).unwrap_or_default();
+        Err(refuse_elsewhere(reach, &Host::Here, &id, cluster, &name).await.into())
+    }
+
     /// Looks in the queue for the jobs that are not known to be the run's: those of the user in the job's folder are.
     async fn recognize(&self, reach: &dyn Reach, jobs: &[(&PlannedJob, &str)]) -> Result<(), String> {
         let unknown = jobs.iter().filter(|(_, id)| !self.own.borrow().contains(*id));
@@ -251,13 +271,50 @@ impl Slurm {
 /// site's may print its banner before.
 pub(super) fn id(answer: &Answer) -> Result<String, NotLaunched> {
     let text = answer.stdout_text();
-    let last = text.trim().lines().next_back().unwrap_or_default().trim();
+    let last = last_line(&text);
     let id = last.split(';').next().unwrap_or_default();
     if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_digit()) {
         let last: String = last.chars().take(200).collect();
         return Err(format!("`sbatch` printed no job id: `{}`", last.escape_debug()).into());
     }
     Ok(id.to_owned())
+}
+
+fn last_line(text: &str) -> &str {
+    text.trim().lines().next_back().unwrap_or_default().trim()
+}
+
+/// The cluster that stands behind the id: each has its own numbers.
+pub(super) fn cluster(answer: &Answer) -> Option<String> {
+    let text = answer.stdout_text();
+    let (_, cluster) = last_line(&text).split_once(';')?;
+    (!cluster.is_empty()).then(|| cluster.chars().take(64).collect())
+}
+
+/// Ends a job on a cluster whose queue is not the one that is asked here; why it is refused.
+pub(super) async fn refuse_elsewhere(
+    reach: &dyn Reach,
+    host: &Host,
+    id: &str,
+    cluster: &str,
+    name: &str,
+) -> String {
+    // `all` would mean this number on each of them.
+    let is_one = cluster != "all" && cluster.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    let mut ended = "cancel it there";
+    if is_one && !name.is_empty() {
+        // By its name as well, which is the run's alone.
+        let argv = ["scancel", &format!("--clusters={cluster}"), &format!("--name={name}"), id];
+        let answer = reach.exec(host, &Command::new(argv, QUERY_LIMIT)).await;
+        if answer.is_ok_and(|answer| answer.succeeded()) {
+            ended = "it was cancelled there";
+        }
+    }
+    let cluster = cluster.escape_debug();
+    format!(
+        "`sbatch` put job {id} on cluster `{cluster}`, and `squeue` does not list it here: {ended}; \
+         set SLURM_CONF to the slurm.conf of `{cluster}`"
+    )
 }
 
 /// Whether the id is all that was printed.
@@ -356,6 +413,7 @@ impl QueueLine {
             }
             JobState::Configuring => Poll::Starting { reason: CONFIGURING.to_owned() },
             JobState::Running => Poll::Running,
+            JobState::Suspended => Poll::Suspended,
             JobState::Unknown(word) => Poll::Unknown(format!("`squeue` reported an unknown state: `{word}`")),
             _ => Poll::Running,
         }

@@ -2,7 +2,7 @@
 //! whether its file is complete, is for its caller to say; jobs of a run are launched in `slurm.rs`.
 
 use super::QUERY_LIMIT;
-use super::slurm::{PAUSES_S, id, is_away, is_bare, pause};
+use super::slurm::{PAUSES_S, cluster, id, is_away, is_bare, pause, refuse_elsewhere};
 use crate::reach::slurm_state::{JobState, never_clears};
 use crate::reach::task_state::Task;
 use crate::reach::{Command, Host, Reach, ReachError};
@@ -59,6 +59,16 @@ impl Arrays<'_> {
             } else {
                 match self.reach.exec(self.host, &submit(off.clone())).await {
                     Ok(answer) if answer.succeeded() => match id(&answer) {
+                        Ok(id) if cluster(&answer).is_some() => {
+                            // Each cluster has its own numbers, and only that of the queue here is asked and ended.
+                            if let Ok(Some(found)) = self.find(name, known).await
+                                && found == id
+                            {
+                                return Ok(id);
+                            }
+                            let cluster = cluster(&answer).unwrap_or_default();
+                            return Err(refuse_elsewhere(self.reach, self.host, &id, &cluster, name).await);
+                        }
                         Ok(id) if is_bare(&answer) => return Ok(id),
                         Ok(id) => unread.insert(format!("job {id} of `sbatch` is not in the queue")).clone(),
                         Err(not) => unread.insert(not.why().to_owned()).clone(),
@@ -149,7 +159,7 @@ fn line(text: &str) -> Option<(usize, Task)> {
     let task = match JobState::parse(state) {
         JobState::Pending => Task::Waiting { never: never_clears(reason).then(|| reason.to_owned()) },
         JobState::Configuring => Task::Waiting { never: None },
-        JobState::Running | JobState::Unknown(_) => Task::Running,
+        JobState::Running | JobState::Suspended | JobState::Unknown(_) => Task::Running,
         ended => Task::Ended {
             state: state.to_owned(),
             completed: ended == JobState::Completed,
@@ -200,7 +210,7 @@ mod tests {
     fn an_array_is_submitted_with_the_numbers_of_its_tasks() {
         let work =
             async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([2, 5]), &none(), &none()).await;
-        let (result, asked) = asked(vec![Answer::ok("77;cluster\n")], work);
+        let (result, asked) = asked(vec![Answer::ok("77\n")], work);
         assert_eq!(result, Ok("77".to_owned()));
         assert_eq!(
             asked,
@@ -208,6 +218,18 @@ mod tests {
                 "sbatch --parsable --no-requeue --nodes=1 --ntasks=1 --job-name=a.1 --array=2,5 --partition=gpu /s/task.sh"
             ]
         );
+    }
+
+    #[test]
+    fn an_array_on_a_cluster_that_is_not_asked_here_is_ended_there_and_refused() {
+        let work = async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([1]), &none(), &none()).await;
+        let named = || Answer::ok("77;gpu\n");
+        let (result, asked_of) = asked(vec![named(), Answer::ok("77|a.1|/s/task.sh\n")], work);
+        assert_eq!((result, asked_of.len()), (Ok("77".to_owned()), 2));
+        let others = Answer::ok("77|my-training|/home/jo/train.sh\n");
+        let (result, asked_of) = asked(vec![named(), others, Answer::ok("")], work);
+        assert!(result.is_err_and(|why| why.contains("job 77 on cluster `gpu`")));
+        assert_eq!(asked_of[2..], ["scancel --clusters=gpu --name=a.1 77"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::slurm::{QueueLine, job_name};
 use super::slurm_json::{self, SlurmJob};
 use super::step_end::StepEnd;
 use super::{Poll, QUERY_LIMIT};
-use crate::reach::slurm_state::{JobState, StateSet};
+use crate::reach::slurm_state::{JobState, StateSet, refused_instance};
 use crate::reach::{Answer, Command, Host, Reach, ReachError};
 use base::nodeset;
 use job::script::files;
@@ -54,7 +54,17 @@ pub(crate) async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     let Some(end) = ended(&state, exit_code.as_deref(), job) else {
         return QueueLine { state, reason }.poll();
     };
-    poll_ended(reach, job, end).await
+    // `None` where it never was.
+    let was_suspended =
+        field("SuspendTime").is_some_and(|time| time.starts_with(|c: char| c.is_ascii_digit()));
+    poll_ended(reach, job, if was_suspended { suspended() } else { end }).await
+}
+
+/// The end of a job that was suspended meanwhile, however it ended: its numbers are slow, and its nodes not at fault.
+pub(crate) fn suspended() -> Ended {
+    Ended::Lost {
+        why: "Slurm suspended it (preemption, or an administrator), so its numbers do not count".to_owned(),
+    }
 }
 
 /// The end of a job that the run has written down and that is not in the queue: its id may be another's by now, so the
@@ -133,11 +143,17 @@ pub(crate) async fn with_step(reach: &dyn Reach, job: &PlannedJob, end: Ended) -
 
 async fn poll_ended(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Poll {
     let end = with_step(reach, job, end).await;
-    let blamed = match &end {
-        Ended::NodeFail | Ended::BootFail => down_node(reach, job).await,
-        _ => None,
+    if !matches!(end, Ended::NodeFail | Ended::BootFail) {
+        return Poll::ended(end, None);
+    }
+    let mut own = nodes(reach).await.unwrap_or_default();
+    own.retain(|node| job.nodes.contains(&node.name));
+    let Some(reason) = without_machine(&own) else {
+        return Poll::ended(end, down_node(own));
     };
-    Poll::ended(end, blamed)
+    let path = format!("{}/{}", job.folder, files::BATCH_ERR);
+    let has_begun = reach.get(&Host::Here, &path).await.is_ok();
+    Poll::ended(if has_begun { Ended::Lost { why: reason } } else { Ended::QueueStuck { reason } }, None)
 }
 
 /// Two numbers, code and signal.
@@ -166,14 +182,27 @@ fn ended(state: &JobState, exit_code: Option<&str>, job: &PlannedJob) -> Option<
         JobState::Preempted => Ended::Preempted,
         JobState::Cancelled => Ended::Cancelled,
         JobState::OutOfMemory => Ended::OutOfMemory,
-        JobState::Pending | JobState::Configuring | JobState::Running | JobState::Unknown(_) => return None,
+        JobState::Pending
+        | JobState::Configuring
+        | JobState::Running
+        | JobState::Suspended
+        | JobState::Unknown(_) => return None,
     })
 }
 
+/// Why a job on these nodes was lost, where EC2 gave no instance for one of them: then no machine failed. Nodes in service
+/// may still show such a reason.
+fn without_machine(own: &[Node]) -> Option<String> {
+    let any_lost = own.iter().any(|node| node.state().is_lost());
+    let is_absent = |node: &&Node| if any_lost { node.state().is_lost() } else { node.state().boots() };
+    let (node, code) =
+        own.iter().filter(is_absent).find_map(|node| Some((node, refused_instance(&node.reason)?)))?;
+    Some(format!("EC2 gave no instance for {} ({code}): no machine was there", node.name))
+}
+
 /// Which of the job's nodes Slurm itself has given up on.
-async fn down_node(reach: &dyn Reach, job: &PlannedJob) -> Option<Blamed> {
-    let nodes = nodes(reach).await?;
-    let lost = nodes.into_iter().find(|node| node.state().is_lost() && job.nodes.contains(&node.name))?;
+fn down_node(own: Vec<Node>) -> Option<Blamed> {
+    let lost = own.into_iter().find(|node| node.state().is_lost())?;
     Some(Blamed { evidence: format!("`sinfo` reports {}: {}", lost.words, lost.reason), node: lost.name })
 }
 

@@ -33,7 +33,7 @@ fn read(answer: &str, id: &str) -> Option<SlurmJob> {
     // A job has one state, and flags beside it: one whose nodes boot has not begun, and one that still completes, or
     // that is queued again, has not ended.
     let boots = states.iter().find(|state| **state == JobState::Configuring);
-    let goes_on = states.iter().find(|state| **state == JobState::Running);
+    let goes_on = states.iter().find(|state| matches!(state, JobState::Running | JobState::Suspended));
     let waits = states.iter().find(|state| **state == JobState::Pending);
     let strange = states.iter().find(|state| matches!(state, JobState::Unknown(_)));
     let state = strange.or(boots).or(goes_on).or(waits).or(states.first())?.clone();

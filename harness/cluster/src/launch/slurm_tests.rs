@@ -113,6 +113,17 @@ fn a_waiting_job_reports_its_reason_and_whether_it_ever_clears() {
     }
     assert_eq!(poll(vec![("squeue", said("7|RUNNING|None|n[1-2]\n"))]), Poll::Running);
     assert_eq!(poll(vec![("squeue", said("7|COMPLETING|None|n[1-2]\n"))]), Poll::Running);
+    assert_eq!(poll(vec![("squeue", said("7|SUSPENDED|None|n[1-2]\n"))]), Poll::Suspended);
+    // Between two looks at it.
+    let shown = |end: &str, time: &str| said(&format!("JobState={end} SuspendTime={time} ExitCode=0:0"));
+    let poll_of = |end, time| {
+        poll(vec![("squeue", said("")), ("scontrol", shown(end, time)), ("sinfo", said("n1|down|x\n"))])
+    };
+    for end in ["COMPLETED", "TIMEOUT", "NODE_FAIL"] {
+        let polled = poll_of(end, "2026-01-01T00:00:00");
+        assert_eq!(polled, Poll::ended(slurm_end::suspended(), None), "{end}");
+    }
+    assert_eq!(poll_of("COMPLETED", "None"), Poll::ended(Ended::Exited { code: 0 }, None));
 }
 
 #[test]
@@ -244,11 +255,39 @@ fn a_lost_node_is_named_by_sinfo_if_it_is_the_jobs() {
     assert_eq!(ended(""), None);
 }
 
+/// As ParallelCluster leaves nodes for which EC2 has no capacity, then and ten minutes later.
+#[test]
+fn a_node_for_which_ec2_gave_no_instance_is_not_at_fault() {
+    let ended = |sinfo: &str, begun: bool| {
+        let shown = "JobState=NODE_FAIL ExitCode=0:1";
+        let answers = vec![("squeue", said("")), ("scontrol", said(shown)), ("sinfo", said(sinfo))];
+        let (job, plain) = (job(), Scripted::new(answers));
+        let polls = match begun {
+            true => wait(slurm().poll(&Begun(plain, said("")), &[(&job, "7")])),
+            false => wait(slurm().poll(&plain, &[(&job, "7")])),
+        };
+        match polls.into_iter().next() {
+            Some(Poll::Ended { end, blamed, .. }) => (end, blamed.map(|blamed| blamed.node)),
+            other => panic!("{other:?}"),
+        }
+    };
+    let code = "(Code:InsufficientInstanceCapacity)";
+    let why = "EC2 gave no instance for n2 (InsufficientInstanceCapacity): no machine was there".to_owned();
+    let stuck = (Ended::QueueStuck { reason: why.clone() }, None);
+    let down = format!("n1|idle|none\nn2|down#|{code}Failure when resuming nodes\n");
+    assert_eq!(ended(&down, false), stuck);
+    assert_eq!(ended(&down, true), (Ended::Lost { why }, None));
+    let later = format!("n1|idle|none\nn2|idle~|{code}Failure when resuming nodes\n");
+    assert_eq!(ended(&later, false), stuck);
+    // What an earlier refusal left at a node in service excuses no other one.
+    let left = format!("n1|down*|Not responding\nn2|idle|{code}Failure when resuming nodes\n");
+    assert_eq!(ended(&left, true), (Ended::NodeFail, Some("n1".to_owned())));
+}
+
 #[test]
 fn a_submission_without_a_number_is_no_submission() {
     let submit = |answer| wait(Slurm::default().submit(&Scripted::new(vec![("sbatch", answer)]), &job()));
     assert_eq!(submit(said("1234\n")), Ok("1234".into()));
-    assert_eq!(submit(said("1234;cluster\n")), Ok("1234".into()));
     for answer in [said(""), said("Submitted batch job 7\n"), Ok(Answer::failed(1, "sbatch: error: no"))] {
         assert!(submit(answer.clone()).is_err(), "{answer:?}");
     }
@@ -329,7 +368,7 @@ fn a_job_whose_id_stands_below_a_banner_is_the_runs() {
     assert_eq!(submit(vec![("sbatch", said(&format!("{BANNER}718911\n")))]), Ok("718911".into()));
     // Any number may stand there: the job is ended only where the queue has it as the run's.
     for (queue, ended) in [("718911|x|/g/job.sh|/g\n", 0), ("718911|run.case.j|/f/job.sh|/f\n", 1)] {
-        let reach = Queue(said(queue), RefCell::default());
+        let reach = Queue(said(queue), RefCell::default(), "7\n");
         wait(slurm.cancel(&reach, &job, "718911"));
         assert_eq!(reach.1.into_inner().len(), ended, "{queue}");
     }
@@ -549,13 +588,13 @@ fn messages() {
 }
 
 /// A queue of the user's own jobs, and what is ended in it.
-struct Queue(Outcome, RefCell<Vec<String>>);
+struct Queue(Outcome, RefCell<Vec<String>>, &'static str);
 
 impl Reach for Queue {
     fn exec<'a>(&'a self, _: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
         Box::pin(async move {
             match command.argv[0].as_str() {
-                "sbatch" => said("7\n"),
+                "sbatch" => said(self.2),
                 "squeue" => {
                     assert!(command.argv.iter().any(|word| word == "--me"), "{:?}", command.argv);
                     self.0.clone()
@@ -589,16 +628,49 @@ fn a_recorded_id_is_cancelled_only_where_the_queue_has_it_as_the_jobs_own() {
         (Ok(Answer::failed(1, "Socket timed out")), false),
         (Err(ReachError::TimedOut { what: "`squeue`".into(), limit_s: 60 }), false),
     ] {
-        let (job, reach, slurm) = (job(), Queue(queue.clone(), RefCell::default()), Slurm::default());
+        let (job, reach, slurm) = (job(), Queue(queue.clone(), RefCell::default(), ""), Slurm::default());
         wait(slurm.interrupt(&reach, &job, "7"));
         wait(slurm.cancel(&reach, &job, "7"));
         let wanted: &[String] = if is_own { &ended } else { &[] };
         assert_eq!(reach.1.into_inner(), wanted, "{queue:?}");
     }
     // What this process has submitted it need not ask about.
-    let (job, reach, slurm) = (job(), Queue(said(""), RefCell::default()), Slurm::default());
+    let (job, reach, slurm) = (job(), Queue(said(""), RefCell::default(), "7\n"), Slurm::default());
     assert_eq!(wait(slurm.submit(&reach, &job)).as_deref().ok(), Some("7"));
     wait(slurm.interrupt(&reach, &job, "7"));
     wait(slurm.cancel(&reach, &job, "7"));
     assert_eq!(reach.1.into_inner(), ended);
+}
+
+/// A filter or wrapper of the site's sends jobs to another cluster, which has its own numbers.
+#[test]
+fn a_job_on_a_cluster_that_is_not_asked_here_is_ended_there_and_refused() {
+    let others = || said("7|my-training|/home/jo/train.sh|/home/jo\n");
+    let of_run = || said("7|run.case.j|/f/job.sh|/f\n");
+    let there = "scancel --clusters=gpu --name=run.case.j 7";
+    let down = || Ok(Answer::failed(1, "Socket timed out"));
+    for (answer, queue, ended, advice) in [
+        ("7;gpu\n", others(), vec![there], "it was cancelled there; set SLURM_CONF"),
+        ("Welcome\n7;gpu\n", said(""), vec![there], "it was cancelled there; set SLURM_CONF"),
+        ("7;gpu\n", down(), vec![there], "it was cancelled there; set SLURM_CONF"),
+        ("7;all\n", others(), vec![], "cluster `all`, and `squeue` does not list it here: cancel it there"),
+        ("7;a,b\n", others(), vec![], "cancel it there"),
+        ("7;\u{1b}[2J\n", others(), vec![], "cluster `\\u{1b}[2J`"),
+    ] {
+        let (job, reach, slurm) = (job(), Queue(queue, RefCell::default(), answer), Slurm::default());
+        let refused = wait(slurm.submit(&reach, &job)).expect_err("refused");
+        assert!(refused.why().starts_with("`sbatch` put job 7 on cluster `"), "{}", refused.why());
+        assert!(refused.why().contains(advice), "{}", refused.why());
+        // The number of somebody else's job on this cluster is left alone.
+        wait(slurm.interrupt(&reach, &job, "7"));
+        wait(slurm.cancel(&reach, &job, "7"));
+        assert_eq!(reach.1.into_inner(), ended, "{answer}");
+    }
+    // The cluster of this queue.
+    let (job, reach, slurm) = (job(), Queue(of_run(), RefCell::default(), "7;live\n"), Slurm::default());
+    assert_eq!(wait(slurm.submit(&reach, &job)).as_deref().ok(), Some("7"));
+    // A number that is already that of another job of the run.
+    let (reach, slurm) = (Queue(of_run(), RefCell::default(), "7;gpu\n"), self::slurm());
+    assert!(wait(slurm.submit(&reach, &job)).is_err());
+    assert_eq!(reach.1.into_inner(), [there]);
 }

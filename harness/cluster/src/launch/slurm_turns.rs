@@ -71,7 +71,7 @@ pub(crate) async fn poll(
         Poll::Unknown(why) => return Poll::Unknown(why.clone()),
         Poll::Waiting { reason, never } => return Poll::Waiting { reason: reason.clone(), never: *never },
         Poll::Starting { reason } => return Poll::Starting { reason: reason.clone() },
-        Poll::Running | Poll::Ended { .. } => {}
+        Poll::Running | Poll::Suspended | Poll::Ended { .. } => {}
     }
     // It was looked for in vain, which can be remembered for longer than the job goes on.
     refresh(reach, &job.folder).await;
@@ -82,6 +82,7 @@ pub(crate) async fn poll(
         return Poll::ended(lost_with(end, batch_job), blamed.clone());
     }
     match reach.get(&Host::Here, &path(job, files::BEGAN)).await {
+        Ok(_) if *of_batch_job == Poll::Suspended => Poll::Suspended,
         Ok(_) => Poll::Running,
         Err(ReachError::NotFound { .. }) => Poll::Waiting {
             reason: "its allocation runs, but has not started it yet".to_owned(),
@@ -238,7 +239,9 @@ mod tests {
         let waiting = Poll::Waiting { reason: "Resources".into(), never: false };
         assert_eq!(seen(&folder(&[]), &waiting), waiting);
         assert!(matches!(seen(&folder(&[]), &Poll::Running), Poll::Waiting { never: false, .. }));
-        assert_eq!(seen(&folder(&[("began", "")]), &Poll::Running), Poll::Running);
+        for of_batch_job in [Poll::Running, Poll::Suspended] {
+            assert_eq!(seen(&folder(&[("began", "")]), &of_batch_job), of_batch_job);
+        }
         let away = Poll::Unknown("away".into());
         assert_eq!(seen(&folder(&[("began", "")]), &away), away);
     }

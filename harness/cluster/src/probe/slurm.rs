@@ -1,7 +1,8 @@
 //! One command on one node under Slurm: the states of nodes that it reports, and one short job on each.
 
+use super::fitness::NO_MACHINE;
 use super::on_node::{NodeJob, NodeState, OnNode};
-use crate::reach::slurm_state::StateSet;
+use crate::reach::slurm_state::{StateSet, refused_instance};
 use crate::reach::{Command, Host, Reach, Wait};
 use config::inventory::SlurmReach;
 use std::collections::BTreeMap;
@@ -57,9 +58,12 @@ fn read_states(text: &str) -> BTreeMap<String, NodeState> {
         let mut fields = line.splitn(3, '|').map(str::trim);
         let (Some(node), Some(state)) = (fields.next(), fields.next()) else { continue };
         let reason = fields.next().unwrap_or_default();
-        let unusable = unusable(state).then(|| match reason {
-            "" | "none" => format!("Slurm reports it as {state}"),
-            reason => format!("Slurm reports it as {state}: {reason}"),
+        let unusable = unusable(state).then(|| match (reason, refused_instance(reason)) {
+            ("" | "none", _) => format!("Slurm reports it as {state}"),
+            (_, Some(code)) => {
+                format!("{NO_MACHINE}EC2 gave no instance ({code}); Slurm reports it as {state}")
+            }
+            (reason, None) => format!("Slurm reports it as {state}: {reason}"),
         });
         // A node is listed once for each of its partitions, and is the same in all.
         let boots = StateSet::parse(state).boots();
@@ -186,6 +190,13 @@ mod tests {
         assert_eq!((why("n4"), why("n6")), (None, None));
         assert_eq!(why("n5"), Some("Slurm reports it as idle*"));
         assert!(why("n7").is_some() && why("n8").is_some());
+        let text = "n1|down~|(Code:InsufficientInstanceCapacity)Temporarily disabling node due to insufficient capacity.\n\
+                    n2|idle|(Code:InsufficientInstanceCapacity)Failure when resuming nodes\n";
+        let states = read_states(text);
+        let absent =
+            "no machine: EC2 gave no instance (InsufficientInstanceCapacity); Slurm reports it as down~";
+        assert_eq!(states["n1"].unusable.as_deref(), Some(absent));
+        assert_eq!(states["n2"].unusable, None);
     }
 
     #[test]

@@ -90,11 +90,12 @@ pub fn ignored(variables: impl Iterator<Item = (OsString, OsString)>) -> Option<
     }
     // What an allocation sets is its own business; what a person exports has a key.
     if inside.is_some() {
-        names.retain(|name| name.starts_with("SBATCH_"));
+        names.retain(|name| name.starts_with("SBATCH_") || CLUSTERS.contains(&name.as_str()));
     }
     names.sort();
+    let locating = names.extract_if(.., |name| CLUSTERS.contains(&name.as_str())).collect::<Vec<_>>();
     let keys = "set `gpus`, `qos`, `mem`, `sbatch = [...]` or `srun = [...]` in `[reach]`";
-    match (inside, names.as_slice()) {
+    let others = match (inside, names.as_slice()) {
         (None, []) => None,
         (None, names) => Some(format!("ignored variables: {}; {keys}", names.join(", "))),
         (Some(job), []) => Some(format!("inside job {job}: its SLURM_* variables are ignored")),
@@ -102,8 +103,16 @@ pub fn ignored(variables: impl Iterator<Item = (OsString, OsString)>) -> Option<
             "inside job {job}: its SLURM_* variables are ignored, and {}; {keys}",
             names.join(", ")
         )),
-    }
+    };
+    let elsewhere = locating.first().map(|name| {
+        format!("{name} locates the cluster and is ignored: set SLURM_CONF to the slurm.conf of that cluster")
+    });
+    let warnings: Vec<String> = elsewhere.into_iter().chain(others).collect();
+    (!warnings.is_empty()).then(|| warnings.join("; "))
 }
+
+/// They name another cluster than that of the Slurm which is found.
+const CLUSTERS: [&str; 2] = ["SLURM_CLUSTERS", "SBATCH_CLUSTERS"];
 
 /// A message on the shell, as one on the command that it ran.
 fn unwrapped(what: &str, program: &str) -> String {
@@ -258,5 +267,13 @@ mod tests {
         );
         let inside = warning(&["SLURM_JOB_ID", "SLURM_NNODES"]).expect("a warning");
         assert_eq!(inside, "inside job 16: its SLURM_* variables are ignored");
+        let elsewhere = "SLURM_CLUSTERS locates the cluster and is ignored: set SLURM_CONF to the slurm.conf of that cluster";
+        assert_eq!(warning(&["SLURM_CLUSTERS"]).as_deref(), Some(elsewhere));
+        let both = warning(&["SLURM_JOB_ID", "SBATCH_QOS", "SLURM_CLUSTERS"]).expect("a warning");
+        assert!(
+            both.starts_with(&format!("{elsewhere}; inside job 16: "))
+                && both.contains(", and SBATCH_QOS; set"),
+            "{both}"
+        );
     }
 }

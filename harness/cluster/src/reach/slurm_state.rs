@@ -10,8 +10,10 @@ pub enum JobState {
     Pending,
     /// Its nodes are its own, and boot or run a prolog: nothing of it runs yet.
     Configuring,
-    /// On its nodes, in whatever shape: running, suspended, completing.
+    /// On its nodes: running, or completing.
     Running,
+    /// On its nodes, with all of its processes stopped: by preemption, time slices or an administrator.
+    Suspended,
     /// Ended with exit code 0.
     Completed,
     /// Ended with another exit code, or failed otherwise.
@@ -43,8 +45,9 @@ impl JobState {
             "PENDING" | "PD" | "REQUEUED" | "RQ" | "REQUEUE_HOLD" | "RH" | "REQUEUE_FED" | "RF"
             | "SPECIAL_EXIT" | "SE" | "RESV_DEL_HOLD" | "RD" | "REVOKED" | "RV" => JobState::Pending,
             "CONFIGURING" | "CF" | "POWER_UP_NODE" => JobState::Configuring,
-            "RUNNING" | "R" | "COMPLETING" | "CG" | "SUSPENDED" | "S" | "STOPPED" | "ST" | "SIGNALING"
-            | "SI" | "STAGE_OUT" | "SO" | "RESIZING" | "RS" | "EXPEDITING" => JobState::Running,
+            "RUNNING" | "R" | "COMPLETING" | "CG" | "SIGNALING" | "SI" | "STAGE_OUT" | "SO" | "RESIZING"
+            | "RS" | "EXPEDITING" => JobState::Running,
+            "SUSPENDED" | "S" | "STOPPED" | "ST" => JobState::Suspended,
             "COMPLETED" | "CD" => JobState::Completed,
             "FAILED" | "F" => JobState::Failed,
             "TIMEOUT" | "TO" => JobState::Timeout,
@@ -60,8 +63,8 @@ impl JobState {
 
     /// False also for a state that is not known.
     pub(crate) fn has_ended(&self) -> bool {
-        use JobState::{Configuring, Pending, Running, Unknown};
-        !matches!(self, Pending | Configuring | Running | Unknown(_))
+        use JobState::{Configuring, Pending, Running, Suspended, Unknown};
+        !matches!(self, Pending | Configuring | Running | Suspended | Unknown(_))
     }
 }
 
@@ -165,6 +168,20 @@ impl StateSet {
     }
 }
 
+/// Reasons that the daemons of ParallelCluster and AWS PCS give with a node's power state, which newer Slurm goes on
+/// showing at healthy nodes in service.
+pub(crate) const CLOUD_REASONS: [&str; 4] =
+    ["Maintain Minimum Number Of Instances", "Node start up", "Scheduler health check failed", NO_INSTANCE];
+
+/// As in `(Code:InsufficientInstanceCapacity)Failure when resuming nodes`.
+const NO_INSTANCE: &str = "(Code:";
+
+/// Why EC2 gave no instance for a node, where that is the node's reason: no machine is behind its name.
+pub(crate) fn refused_instance(reason: &str) -> Option<String> {
+    let code = reason.strip_prefix(NO_INSTANCE)?.split(')').next().unwrap_or_default();
+    Some(code.chars().filter(char::is_ascii_alphanumeric).take(60).collect())
+}
+
 /// Words of a node that a job can start on at once: beside its state, how it came to be one.
 const IDLE: [&str; 4] = ["idle", "cloud", "dynamic_norm", "dynamic_future"];
 
@@ -225,6 +242,8 @@ mod tests {
             ("CONFIGURING", JobState::Configuring),
             ("CF", JobState::Configuring),
             ("COMPLETING", JobState::Running),
+            ("SUSPENDED", JobState::Suspended),
+            ("ST", JobState::Suspended),
             ("COMPLETED", JobState::Completed),
             ("CANCELLED by 1000", JobState::Cancelled),
             ("CANCELLED+", JobState::Cancelled),

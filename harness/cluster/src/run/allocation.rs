@@ -328,7 +328,7 @@ impl Runner<'_> {
                 }
             }
             Poll::Waiting { .. } | Poll::Starting { .. } => open.answered = Some(now),
-            Poll::Running => {
+            Poll::Running | Poll::Suspended => {
                 open.answered = Some(now);
                 open.started.get_or_insert(now);
             }

@@ -3,6 +3,7 @@
 use super::{Clock, Past, history};
 use metric::finding::Finding;
 use model::artefact::{Blamed, Ended, JobRecord, LeftOut, PlannedJob};
+use std::time::Duration;
 use store::iso8601;
 use tokio::time::Instant;
 
@@ -51,6 +52,31 @@ pub(super) struct Live {
     /// Set once the job was asked to end: why, and when it will be ended by force.
     pub ending: Option<(Ended, Instant, bool)>,
     pub last_reason: String,
+    pub suspension: Suspension,
+}
+
+/// How long Slurm has kept a job suspended.
+#[derive(Default)]
+pub(super) struct Suspension {
+    /// The last look at it, where it was suspended then.
+    pub since: Option<Instant>,
+    pub total: Duration,
+    pub was_seen: bool,
+}
+
+impl Live {
+    /// After each look: what is suspended makes no progress, and that time counts against no limit of the job.
+    pub(super) fn stand_still(&mut self, is_suspended: bool, now: Instant) {
+        if let Some(since) = self.suspension.since.take() {
+            let stood = now.saturating_duration_since(since);
+            self.suspension.total += stood;
+            self.started = self.started.and_then(|started| started.checked_add(stood));
+        }
+        if is_suspended {
+            self.suspension.since = Some(now);
+            self.suspension.was_seen = true;
+        }
+    }
 }
 
 impl<'a> Job<'a> {
@@ -109,6 +135,7 @@ impl<'a> Job<'a> {
                     last_answer: Instant::now(),
                     ending: None,
                     last_reason: String::new(),
+                    suspension: Suspension::default(),
                 });
             }
             (None, None) => {}
@@ -138,5 +165,33 @@ impl<'a> Job<'a> {
             blamed: self.blamed.clone(),
             findings: self.findings.clone(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_of_a_job_stands_still_while_slurm_has_it_suspended() {
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        let mut live = Live {
+            handle: "7".into(),
+            within: None,
+            submitted: start,
+            started: Some(start),
+            last_answer: start,
+            ending: None,
+            last_reason: String::new(),
+            suspension: Suspension::default(),
+        };
+        // Suspended from the look at 10 s to that at 40 s, with one at 30 s that had no answer.
+        for (seconds, is_suspended) in [(5, false), (10, true), (20, true), (40, false), (50, false)] {
+            live.stand_still(is_suspended, at(seconds));
+        }
+        assert_eq!(live.started, Some(at(30)));
+        assert_eq!((live.suspension.total, live.suspension.since), (Duration::from_secs(30), None));
+        assert!(live.suspension.was_seen);
     }
 }

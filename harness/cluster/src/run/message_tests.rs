@@ -299,6 +299,32 @@ fn messages_of_jobs() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
+/// Its limits stand still, its numbers do not count, and it does not wait for ever.
+#[test]
+fn a_job_that_slurm_suspends_neither_hangs_nor_counts() {
+    let mut plan = one();
+    plan.cases[0].properties.stall_s = Some(60);
+    plan.cases[0].properties.queue_limit_s = 1000;
+    plan.cases[0].jobs[0].limit_s = 120;
+    let lost = [format!("  one/a: {:?}", crate::launch::slurm_end::suspended())];
+    let resumed: Report = |_, since, is_cancelled| {
+        assert!(!is_cancelled, "{since} s");
+        match since {
+            40..300 => Poll::Suspended,
+            330.. => Poll::ended(Ended::Exited { code: 0 }, None),
+            _ => Poll::Running,
+        }
+    };
+    assert_eq!(run(&plan, takes, resumed, &Shared::default()), lost);
+    let forever: Report = |_, since, is_cancelled| {
+        assert!(since < 1200, "it is not ended");
+        until_cancelled(Poll::Suspended, is_cancelled)
+    };
+    assert_eq!(run(&plan, takes, forever, &Shared::default()), lost);
+    let fails: Report = |_, since, _| if since < 40 { Poll::Suspended } else { lost_node("p5-001") };
+    assert_eq!(run(&plan, takes, fails, &Shared::default()), lost);
+}
+
 /// Two jobs on one node, which share the allocation `a1`; and one on another.
 fn allocated() -> Plan {
     let mut plan = plan(&[("one", &[("a", N1)]), ("other", &[("s", N3)]), ("two", &[("b", N1)])]);

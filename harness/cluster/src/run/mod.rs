@@ -28,7 +28,7 @@ use ::job::script;
 use allocation::Allocation;
 use background::Background;
 use base::redact::Secrets;
-use job::{Job, JobState, Live};
+use job::{Job, JobState, Live, Suspension};
 use launching::Launching;
 use model::artefact::{
     CaseEnd, CaseJobs, Ended, Format, Launcher, LeftOut, Plan, PlannedCase, PlannedJob, ScriptRuns,
@@ -506,6 +506,7 @@ impl<'a> Runner<'a> {
             last_answer: now,
             ending: None,
             last_reason: String::new(),
+            suspension: Suspension::default(),
         });
         // A fresh job is looked at soon, even where the last look was just now.
         self.next_poll = self.next_poll.min(now + POLL_EVERY);

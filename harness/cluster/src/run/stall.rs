@@ -42,6 +42,13 @@ impl Runner<'_> {
                 continue;
             };
             let key = (job.case, job.planned.name.clone());
+            if live.suspension.since.is_some() {
+                // It cannot move: from when it goes on, it is given its time.
+                if let Some(look) = self.observations.get_mut(&key) {
+                    look.changed = look.changed.map(|_| now);
+                }
+                continue;
+            }
             let look = self.observations.entry(key).or_insert_with(|| Look {
                 next: started + every(stall_s),
                 last: None,

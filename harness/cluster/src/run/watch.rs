@@ -3,7 +3,7 @@
 
 use super::job::{Job, JobState};
 use super::{GRACE, Runner, SLICE, UNKNOWN_LIMIT};
-use crate::launch::{Poll, slurm_turns};
+use crate::launch::{Poll, slurm_end, slurm_turns};
 use crate::run::Event;
 use job::script::files;
 use model::artefact::{Blamed, Ended, PlannedJob};
@@ -72,6 +72,7 @@ impl Runner<'_> {
         let JobState::Live(live) = &mut job.state else { return };
         if !matches!(poll, Poll::Unknown(_)) {
             live.last_answer = now;
+            live.stand_still(poll == Poll::Suspended, now);
         }
         match poll {
             Poll::Unknown(why) => {
@@ -107,7 +108,7 @@ impl Runner<'_> {
                 live.last_reason = reason;
             }
             Poll::Starting { .. } => {}
-            Poll::Running => {
+            Poll::Running | Poll::Suspended => {
                 if live.started.is_none() {
                     live.started = Some(now);
                     job.times.started = Some(unix);
@@ -120,11 +121,15 @@ impl Runner<'_> {
                 }
             }
             Poll::Ended { end, blamed, findings } => {
+                let was_suspended = live.suspension.was_seen || end == slurm_end::suspended();
                 // What the harness itself ended is reported with its own reason, not with the signal that ended it.
                 let end = match live.ending.take() {
+                    Some((why @ Ended::Interrupted { .. }, ..)) if !end.is_of_its_own() => why,
+                    _ if was_suspended => slurm_end::suspended(),
                     Some((why, ..)) if !end.is_of_its_own() => why,
                     _ => end,
                 };
+                let blamed = blamed.filter(|_| !was_suspended);
                 let handle = Some(live.handle.clone());
                 job.blamed = blamed.or_else(|| unavailable_node(&end, job.planned));
                 job.findings = findings;
@@ -157,7 +162,12 @@ impl Runner<'_> {
             let beyond = |since: Instant, limit_s: u64| {
                 known.saturating_duration_since(since) >= Duration::from_secs(limit_s)
             };
+            // As long as it may wait in the queue.
+            let queue_limit = Duration::from_secs(case.properties.queue_limit_s);
             let over = match live.started {
+                _ if live.suspension.was_seen && live.suspension.total >= queue_limit => {
+                    Some(slurm_end::suspended())
+                }
                 Some(started) if beyond(started, planned.limit_s) => {
                     Some(Ended::TimeLimit { limit_s: planned.limit_s })
                 }

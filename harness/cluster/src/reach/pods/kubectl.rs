@@ -33,17 +33,50 @@ pub(crate) struct Output<T> {
 }
 
 impl<T> Output<T> {
-    /// The last line that it said, which names the cause.
+    /// The last refusal that it printed, which names the cause.
     pub(crate) fn complaint(&self) -> String {
         complaint(&self.stderr)
+    }
+
+    /// The last line alone, where what stands before may be another program's.
+    pub(super) fn last_line(&self) -> String {
+        let text = String::from_utf8_lossy(&self.stderr);
+        text.lines().map(str::trim).rfind(|line| !line.is_empty()).map_or_else(silent, shown)
     }
 }
 
 pub(super) fn complaint(stderr: &[u8]) -> String {
+    refusals(stderr).pop().unwrap_or_else(silent)
+}
+
+fn silent() -> String {
+    "it said nothing".to_owned()
+}
+
+fn shown(line: &str) -> String {
     const SHOWN: usize = 300;
+    line.chars().filter(|c| !c.is_control()).take(SHOWN).collect()
+}
+
+/// What it refused, one text for each object: a webhook's refusal has several lines.
+pub(super) fn refusals(stderr: &[u8]) -> Vec<String> {
+    const BEGINS: [&str; 4] = ["Error from server", "error:", "Unable to connect", "The connection to"];
     let text = String::from_utf8_lossy(stderr);
-    let last = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
-    last.chars().filter(|c| !c.is_control()).take(SHOWN).collect()
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("Warning:"));
+    let mut all: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    for line in lines {
+        let begins = BEGINS.iter().any(|begin| line.starts_with(begin));
+        match all.last_mut().filter(|_| goes_on && !begins) {
+            Some(refusal) => {
+                refusal.push(' ');
+                refusal.push_str(line);
+            }
+            None => all.push(line.to_owned()),
+        }
+        goes_on |= begins;
+    }
+    all.iter().map(|refusal| shown(refusal)).collect()
 }
 
 impl Kubectl {

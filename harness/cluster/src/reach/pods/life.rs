@@ -1,7 +1,7 @@
 //! The pods of a run, from their creation to their deletion: one for each node, found by the label of the run and by
 //! names that only this run has, and deleted by their uids. One list answers for all of them, however many there are.
 
-use super::kubectl::{Kubectl, complaint, is_refusal};
+use super::kubectl::{Kubectl, is_refusal, refusals};
 use super::manifest::{PodOwner, PodTemplate, RUN};
 use super::state::{self, PodFacts, PodState};
 use crate::interrupt;
@@ -104,9 +104,8 @@ impl Life<'_> {
         let each = nodes.iter().map(|node| {
             let name = self.owner.pod(node);
             let pod = listed.get(&name).cloned().ok_or_else(|| {
-                let quoted = format!("\"{name}\"");
-                let line = refused.iter().find(|line| line.contains(&quoted)).or(refused.last());
-                no_pod(node, line.cloned().unwrap_or_else(|| "it is gone".to_owned()))
+                let refusal = refused.iter().find(|why| why.contains(&name)).or(refused.last());
+                no_pod(node, refusal.cloned().unwrap_or_else(|| "it is gone".to_owned()))
             });
             (node.clone(), pod.and_then(|pod| runs(node, pod)))
         });
@@ -134,7 +133,7 @@ impl Life<'_> {
         listed
     }
 
-    /// What the server refused, a line for each.
+    /// What the server refused, a text for each.
     async fn create(&self, template: &PodTemplate, nodes: &[&str]) -> Result<Vec<String>, ReachError> {
         let list = template.list(self.owner, nodes).to_string();
         let words = ["create", "--filename=-", "--output=name"].map(str::to_owned);
@@ -142,12 +141,7 @@ impl Life<'_> {
         if output.succeeded {
             return Ok(Vec::new());
         }
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        Ok(text
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .map(|line| complaint(line.as_bytes()))
-            .collect())
+        Ok(refusals(&output.stderr))
     }
 
     /// All of the run, whichever process made them.

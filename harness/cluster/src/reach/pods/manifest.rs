@@ -11,6 +11,8 @@ pub(super) const CONTAINER: &str = "work";
 pub(super) const RUN: &str = "harness/run";
 const OWNER: &str = "harness/owner";
 const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+/// Older releases of Istio read the annotation, newer ones the label.
+const ISTIO: &str = "sidecar.istio.io/inject";
 /// Its processes get a signal, and so many seconds.
 const GRACE_S: u64 = 5;
 
@@ -107,10 +109,19 @@ impl PodTemplate {
         labels.insert("app.kubernetes.io/managed-by".into(), "harness".into());
         labels.insert(RUN.into(), owner.label().into());
         labels.insert(OWNER.into(), label(&owner.person).into());
+        labels.insert(ISTIO.into(), "false".into());
         if let Some(queue) = &self.reach.queue {
             labels.insert(QUEUE.into(), queue.as_str().into());
         }
         labels
+    }
+
+    /// Its own one, and those that keep a service mesh out, through which MPI and NCCL do not start, and Karpenter from ending
+    /// its node.
+    pub(super) fn annotations(name: &str, value: &str) -> Value {
+        json!({
+            name: value, ISTIO: "false", "linkerd.io/inject": "disabled", "karpenter.sh/do-not-disrupt": "true",
+        })
     }
 
     fn pod(&self, owner: &PodOwner, node: &str) -> Value {
@@ -123,7 +134,8 @@ impl PodTemplate {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {
-                "name": owner.pod(node), "labels": self.labels(owner), "annotations": { "harness/node": node },
+                "name": owner.pod(node), "labels": self.labels(owner),
+                "annotations": Self::annotations("harness/node", node),
             },
             "spec": spec,
         })

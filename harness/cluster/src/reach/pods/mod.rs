@@ -255,7 +255,7 @@ impl Pods {
         if let Some(cause) = self.cause_of_silence(node, pod).await {
             return cause;
         }
-        let said = output.complaint();
+        let said = output.last_line();
         match is_refusal(&said) {
             true => no_pod(node, said),
             false => ReachError::Unreachable {

@@ -1,6 +1,7 @@
 //! What the API server says of the pods of a run, in one list for all of them: which run, and why others do not. No cause
 //! names a node as bad: a node that is lost is silent, and silence is judged where it is heard.
 
+use super::manifest::CONTAINER;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -42,7 +43,7 @@ pub(super) fn read(list: &[u8]) -> Result<BTreeMap<String, PodFacts>, String> {
             node: text(&pod["spec"]["nodeName"]),
             ip: pod["status"]["podIP"].as_str().filter(|ip| is_address(ip)).map(str::to_owned),
             is_deleted: is_deleted(pod),
-            has_succeeded: pod["status"]["phase"] == "Succeeded" && !is_deleted(pod),
+            has_succeeded: has_succeeded(pod),
             state: state(pod),
         };
         Some((text(&pod["metadata"]["name"])?, facts))
@@ -79,13 +80,28 @@ fn over(ended: &Value, is_deleted: bool) -> PodState {
     PodState::Over(with(reason, with(code, text(&ended["message"]))))
 }
 
+/// The pod itself may go on with another container, or end as that one does.
+fn has_succeeded(pod: &Value) -> bool {
+    let was_ended = is_deleted(pod) || !text(&pod["status"]["reason"]).is_empty();
+    container(pod)["state"]["terminated"]["exitCode"] == 0 && !was_ended
+}
+
 fn is_deleted(pod: &Value) -> bool {
     pod["metadata"]["deletionTimestamp"].is_string()
 }
 
+/// Why a kubelet that answers calls a pod not ready: containers that others put beside ours, and gates.
+const OF_KUBELET: [&str; 2] = ["ContainersNotReady", "ReadinessGatesNotReady"];
+
+/// Ours of its containers, which kubelets list by name: webhooks put proxies and agents beside it.
+fn container(pod: &Value) -> &Value {
+    let all = pod["status"]["containerStatuses"].as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().find(|container| container["name"] == CONTAINER).unwrap_or(&Value::Null)
+}
+
 fn state(pod: &Value) -> PodState {
     let status = &pod["status"];
-    let container = &status["containerStatuses"][0];
+    let container = container(pod);
     let condition = |kind: &str| {
         let all = status["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
         all.iter().find(|condition| condition["type"] == kind)
@@ -103,7 +119,11 @@ fn state(pod: &Value) -> PodState {
         }
         Some("Running") if ended.is_object() => over(ended, is_deleted),
         Some("Running") if container["state"]["running"].is_object() => {
-            match condition("Ready").filter(|ready| ready["status"] != "True" && container["ready"] == true) {
+            let is_silent = |ready: &&Value| {
+                let of_kubelet = ready["reason"].as_str().is_some_and(|reason| OF_KUBELET.contains(&reason));
+                ready["status"] != "True" && container["ready"] == true && !of_kubelet
+            };
+            match condition("Ready").filter(is_silent) {
                 Some(ready) => PodState::NodeSilent(with("NotReady".to_owned(), text(&ready["message"]))),
                 None if is_deleted => PodState::Over(DELETED.to_owned()),
                 None => PodState::Running,

@@ -167,7 +167,7 @@ impl PodTasks {
             "kind": "Pod",
             "metadata": {
                 "name": pod, "labels": self.template.labels(&self.pods.owner),
-                "annotations": { "harness/analysis": about },
+                "annotations": PodTemplate::annotations("harness/analysis", about),
             },
             "spec": spec,
         })
@@ -259,7 +259,9 @@ mod tests {
         let ended = |phase: &str, code: i32, reason: &str| {
             let ended = json!({ "exitCode": code, "reason": reason });
             task(
-                &pod(&json!({ "phase": phase, "containerStatuses": [{ "state": { "terminated": ended } }] })),
+                &pod(
+                    &json!({ "phase": phase, "containerStatuses": [{ "name": "work", "state": { "terminated": ended } }] }),
+                ),
                 false,
             )
         };
@@ -282,7 +284,7 @@ mod tests {
         assert_eq!(task(&waits, false), Task::Waiting { never: None });
         assert_eq!(task(&waits, true), Task::Waiting { never: Some("Unschedulable: 0/2 nodes".to_owned()) });
         let silent = pod(
-            &json!({ "phase": "Running", "containerStatuses": [{ "ready": true, "state": { "running": {} } }],
+            &json!({ "phase": "Running", "containerStatuses": [{ "name": "work", "ready": true, "state": { "running": {} } }],
             "conditions": [{ "type": "Ready", "status": "False" }] }),
         );
         assert!(matches!(task(&silent, false), Task::Ended { completed: false, .. }));

@@ -1,5 +1,6 @@
 //! States of pods as a real API server reported them.
 
+use super::kubectl::refusals;
 use super::state::{PodState, read};
 use super::{GET, left_file};
 use std::fs;
@@ -35,7 +36,7 @@ fn a_pod_that_is_deleted_is_reported_as_deleted_and_one_on_a_lost_node_as_silent
     let state = |conditions: &str, ready: bool, container: &str| {
         let list = format!(
             r#"{{"items":[{{"metadata":{{"name":"a","uid":"u","deletionTimestamp":"2026-01-01T00:00:00Z"}},"status":
-            {{"phase":"Running","conditions":{conditions},"containerStatuses":[{{"ready":{ready},"state":{container}}}]}}}}]}}"#
+            {{"phase":"Running","conditions":{conditions},"containerStatuses":[{{"name":"work","ready":{ready},"state":{container}}}]}}}}]}}"#
         );
         read(list.as_bytes()).expect("a list").remove("a").expect("a pod").state
     };
@@ -47,6 +48,60 @@ fn a_pod_that_is_deleted_is_reported_as_deleted_and_one_on_a_lost_node_as_silent
     assert_eq!(state(&ready("False"), false, &ended("OOMKilled")), over("OOMKilled: exit code 137"));
     let silent = state(&ready("False"), true, r#"{"running":{}}"#);
     assert_eq!(silent, PodState::NodeSilent("NotReady".to_owned()));
+}
+
+/// A webhook puts containers beside the harness's own; the kubelet lists them by name, and calls the pod not ready for any.
+#[test]
+fn a_container_beside_ours_decides_nothing() {
+    let pod = |phase: &str, status: &str, reason: &str, beside: &str, work: &str| {
+        let list = format!(
+            r#"{{"items":[{{"metadata":{{"name":"a","uid":"u"}},"status":{{"phase":"{phase}",
+            "conditions":[{{"type":"Ready","status":"{status}","reason":"{reason}"}}],
+            "containerStatuses":[{beside},{{"name":"work",{work}}},{{"name":"xray-daemon","ready":false,"state":{{"running":{{}}}}}}]}}}}]}}"#
+        );
+        let pod = read(list.as_bytes()).expect("a list").remove("a").expect("a pod");
+        (pod.state, pod.has_succeeded)
+    };
+    let proxy = r#"{"name":"istio-proxy","ready":true,"state":{"running":{}}}"#;
+    let init =
+        r#"{"name":"cert-init","ready":false,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}}"#;
+    let runs = r#""ready":true,"state":{"running":{}}"#;
+    let ended = |code: i32, reason: &str| {
+        format!(r#""ready":false,"state":{{"terminated":{{"exitCode":{code},"reason":"{reason}"}}}}"#)
+    };
+    let over = |why: &str| PodState::Over(why.to_owned());
+    let unready = "ContainersNotReady";
+    for beside in [proxy, init] {
+        assert_eq!(pod("Running", "False", unready, beside, runs), (PodState::Running, false));
+        let killed = pod("Running", "False", unready, beside, &ended(137, "OOMKilled"));
+        assert_eq!(killed, (over("OOMKilled: exit code 137"), false));
+        let done = pod("Running", "False", unready, beside, &ended(0, "Completed"));
+        assert_eq!(done, (over("Completed: exit code 0"), true));
+        assert!(pod("Succeeded", "False", "PodCompleted", beside, &ended(0, "Completed")).1);
+        // The other container failed.
+        assert!(pod("Failed", "False", "PodFailed", beside, &ended(0, "Completed")).1);
+        let pulls = r#""ready":false,"state":{"waiting":{"reason":"ImagePullBackOff"}}"#;
+        assert_eq!(pod("Pending", "False", unready, beside, pulls).0, over("ImagePullBackOff"));
+        // The node controller gives no reason.
+        assert!(matches!(pod("Running", "False", "", beside, runs).0, PodState::NodeSilent(_)));
+    }
+    assert_eq!(pod("Running", "False", "ReadinessGatesNotReady", proxy, runs).0, PodState::Running);
+}
+
+/// As kubectl prints what Kyverno, PodSecurity and a quota refuse; and the last line of a program that has no such mark.
+#[test]
+fn a_refusal_of_several_lines_is_one_and_warnings_are_none() {
+    let stderr = "Warning: would violate PodSecurity\nError from server: error when creating \"STDIN\": admission webhook \
+                  \"validate.kyverno.svc-fail\" denied the request: \n\nresource Pod/default/a was blocked\n\nrequire-labels:\n  \
+                  check: 'label\u{1b} `team` is required'\nError from server (Forbidden): pods \"b\" is forbidden: exceeded quota\n";
+    let kyverno = "Error from server: error when creating \"STDIN\": admission webhook \"validate.kyverno.svc-fail\" denied the \
+                   request: resource Pod/default/a was blocked require-labels: check: 'label `team` is required'";
+    let quota = "Error from server (Forbidden): pods \"b\" is forbidden: exceeded quota";
+    assert_eq!(refusals(stderr.as_bytes()), [kyverno, quota]);
+    let long = format!("error: {}\n{}", "x".repeat(200), "y".repeat(200));
+    assert_eq!(refusals(long.as_bytes()).iter().map(String::len).collect::<Vec<_>>(), [300]);
+    assert_eq!(refusals(b"one\ntwo\n"), ["one", "two"]);
+    assert!(refusals(b"\nWarning: x\n").is_empty());
 }
 
 #[test]
