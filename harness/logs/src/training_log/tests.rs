@@ -222,6 +222,34 @@ fn a_loss_that_is_no_number_is_named_with_its_step() {
 }
 
 #[test]
+fn a_loss_that_is_not_logged_any_more_is_named_with_its_step() {
+    let without = |at: u64| megatron(at, "1000.0", "2.5").replace(" lm loss: 2.5 |", "");
+    let skipped = |at: u64| without(at).trim_end().to_owned() + " number of skipped iterations: 1 |\n";
+    let read = log(&(run(1..=5) + &(6..=12).map(without).collect::<String>()));
+    assert_eq!((codes(&read), read.findings[0].line), (vec!["training-loss-not-finite"], Some(6)));
+    let why = "megatron: no loss at iteration 6, first of 7: it leaves out a loss that is NaN";
+    assert_eq!(read.findings[0].message, why);
+    // Before the first loss, and where a line's only step was skipped, there is none.
+    assert_eq!(codes(&log(&(without(1) + &run(2..=5) + &skipped(6) + &run(7..=9)))), [""; 0]);
+    // Lightning logs it every so often, and a figure of it may be due.
+    let bar = |at: u64, loss: &str| format!("Epoch 0:  1%|1| {at}/40 [06:19<07:13, 2.0it/s, v_num=1{loss}]\n");
+    let every = |steps: u64, until: u64| {
+        let loss = |at: u64| if at % steps == 0 && at <= until { ", train_loss=0.5" } else { "" };
+        log(&(1..=38).map(|at| bar(at, loss(at))).collect::<String>())
+    };
+    assert_eq!(codes(&every(5, 38)), [""; 0]);
+    let read = every(5, 20);
+    assert_eq!(codes(&read), ["training-loss-missing"]);
+    assert_eq!(read.findings[0].message, "lightning: no loss at iteration 21, first of 18");
+}
+
+#[test]
+fn nan_as_lightning_prints_it_is_a_loss_that_is_not_finite() {
+    let read = log(&format!("{NEMO_1}\n").replace("loss=11.50", "loss=nan.0"));
+    assert_eq!((read.garbled, codes(&read)), (0, vec!["training-loss-not-finite"]));
+}
+
+#[test]
 fn a_gradient_norm_that_is_no_number_is_named_with_its_step() {
     let norm = |at: u64, norm: &str| {
         megatron(at, "1000.0", "2.5").trim_end().to_owned() + &format!(" grad norm: {norm} |\n")

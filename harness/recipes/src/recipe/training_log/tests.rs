@@ -208,6 +208,28 @@ fn a_nan_loss_is_named_with_its_step() {
 }
 
 #[test]
+fn a_loss_that_is_not_printed_or_not_readable_is_no_pass() {
+    let lines = |change: &dyn Fn(&str) -> String| {
+        let text = megatron(400.0);
+        let lines = text.lines().zip(1..);
+        lines.map(|(line, at)| if at > 30 { change(line) } else { line.to_owned() } + "\n").collect::<String>()
+    };
+    let without = |line: &str| {
+        let (before, rest) = line.split_once("lm loss").expect("a loss");
+        format!("{before}{}", rest.split_once("| ").expect("a field").1)
+    };
+    let output = ran(FACTS, &lines(&without), "");
+    assert_eq!(value(&output, "train.loss_finite"), Some(0.0), "Megatron leaves out NaN");
+    assert_eq!(value(&output, "train.loss_falling"), None);
+    assert!(message(&output, NOT_FINITE).expect("reported").contains("no loss at iteration 31, first of 10"));
+    let output = ran(FACTS, &lines(&|line| line.replace("lm loss: ", "lm loss: x")), "");
+    assert_eq!((value(&output, "train.steps"), value(&output, "train.loss_finite")), (Some(30.0), None));
+    assert_eq!(value(&output, "train.loss_falling"), None);
+    let output = ran(FACTS, &lines(&str::to_owned), "");
+    assert_eq!(value(&output, "train.loss_finite"), Some(1.0), "{:?}", output.findings);
+}
+
+#[test]
 fn a_loss_that_stays_or_grows_does_not_fall() {
     for losses in
         [|_: u64| 5.0, |step: u64| 5.0 + 0.01 * step as f64, |step: u64| 5.0 + ((step * 7) % 5) as f64]
