@@ -45,7 +45,7 @@ pub(in crate::recipe) fn find_causes(
         }
         let account = reader.finish();
         let is_sure = account.root_cause.is_some() || account.rendezvous.is_some();
-        if let Some(failure) = failed_by(job, &account, &file.shown, file.node.as_ref())
+        if let Some(failure) = failed_by(job, ranks, &account, &file.shown, file.node.as_ref())
             && raised.as_ref().is_none_or(|(sure, _)| is_sure && !sure)
         {
             raised = Some((is_sure, failure));

@@ -82,12 +82,12 @@ fn failures_are_reported_with_the_training_s_own_message() {
             .map(|failure| (failure.cause, failure.node, failure.evidence))
     };
     let summary = "Root Cause (first observed failure):\n[0]:\n  host : n2.local\n  rank : 9 (local_rank: 1)\n  exitcode : 1 (pid: 7)\n=====\n";
-    let cuda = "[rank9]: RuntimeError: CUDA error: an illegal memory access was encountered\n";
+    let cuda = "[rank9]: RuntimeError: CUDA error: uncorrectable ECC error encountered\n";
     let (cause, node, evidence) = failed(1, &format!("{cuda}{summary}")).expect("reported");
     assert_eq!((cause.as_str(), node.as_deref()), ("gpu-error", Some("n2")));
     assert_eq!(
         evidence,
-        "raw/j/stderr:1: rank 9 on n2: RuntimeError: CUDA error: an illegal memory access was encountered"
+        "raw/j/stderr:1: rank 9 on n2: RuntimeError: CUDA error: uncorrectable ECC error encountered"
     );
     assert_eq!(failed(0, cuda), None, "what was caught is no failure");
     let key = "[rank9]: KeyError: 'input_ids'\n";
@@ -113,10 +113,53 @@ fn failed_with(stderr: &str) -> Option<(String, Option<String>, String)> {
     output.failure.map(|failure| (failure.cause, failure.node, failure.evidence))
 }
 
+/// torchrun's block of a rank of a host that ended with this code, at a second of the day.
+fn block(code: i64, host: &str, rank: u64, second: u64) -> String {
+    format!(
+        "Root Cause (first observed failure):\n[0]:\n  time      : 2026-06-08_19:04:{second:02}\n  host      : {host}\n  \
+         rank      : {rank} (local_rank: {})\n  exitcode  : {code} (pid: 7)\n  error_file: <N/A>\n=====\n",
+        rank % 8
+    )
+}
+
+/// Cause and node of a job that failed so.
+fn blamed(stderr: &str) -> (String, Option<String>) {
+    let (cause, node, _) = failed_with(stderr).unwrap_or_else(|| panic!("{stderr}"));
+    (cause, node)
+}
+
+#[test]
+fn only_errors_of_the_hardware_blame_a_node() {
+    let failed = |why: &str| blamed(&format!("[rank9]: RuntimeError: {why}\n{}", block(1, "n2", 9, 45)));
+    for why in [
+        "CUDA error: device-side assert triggered",
+        "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+        "CUDA error: invalid device ordinal",
+        "CUDA error: no kernel image is available for execution on the device",
+        "CUDA error: an illegal memory access was encountered",
+        "CUDA error: out of memory",
+    ] {
+        assert_eq!(failed(why), ("exception".into(), None), "{why}");
+    }
+    for why in [
+        "CUDA error: uncorrectable ECC error encountered",
+        "CUDA error: hardware stack error",
+        "CUDA error: unspecified launch failure",
+        "CUDA error: CUDA-capable device(s) is/are busy or unavailable",
+        "CUDA error: system not yet initialized",
+        "CUDA error: unknown error",
+    ] {
+        assert_eq!(failed(why), ("gpu-error".into(), Some("n2".into())), "{why}");
+        let other = format!("[rank0]: RuntimeError: {why}\n[rank9]: RuntimeError: {why}\n");
+        let other = blamed(&(other + &block(1, "n2", 9, 45)));
+        assert_eq!(other, ("exception".into(), None), "on both nodes: {why}");
+    }
+}
+
 #[test]
 fn failures_are_read_behind_labels_time_stamps_and_colours() {
     let raised = "Traceback (most recent call last):\n  File \"train.py\", line 3\nKeyError: 'input_ids'\n";
-    let cuda = "[rank9]: RuntimeError: CUDA error: an illegal memory access was encountered\n";
+    let cuda = "[rank9]: RuntimeError: CUDA error: uncorrectable ECC error encountered\n";
     let summary = "Root Cause (first observed failure):\n[0]:\n  host      : n2.local\n  rank      : 9 (local_rank: 1)\n  exitcode  : 1 (pid: 7)\n=====\n";
     let nan = "Rank 13: found NaN in local grad norm in backward pass before data-parallel communication collective. Device: 5, node: n2\n";
     let srun = "srun: error: n1: task 0: Exited with exit code 1\n";
