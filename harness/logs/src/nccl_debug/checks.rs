@@ -6,6 +6,7 @@ use super::tables::Checks;
 use super::{agreement, communicators, distinct, network, processes, steps, tally, wired};
 use crate::text::count;
 use metric::finding::Finding;
+use std::collections::BTreeSet;
 
 /// At most this many of a kind are listed one by one.
 pub(super) const MOST_LISTED: usize = 3;
@@ -70,7 +71,7 @@ fn time_outs(reader: &Reader, all: &mut Vec<Finding>) {
         timed_out.sort_by_key(|it| it.at);
     }
     if let Some(first) = timed_out.first() {
-        let mut ranks: Vec<u64> = timed_out.iter().map(|it| it.rank).collect();
+        let mut ranks: Vec<Option<u64>> = timed_out.iter().map(|it| it.rank).collect();
         ranks.sort_unstable();
         ranks.dedup();
         let after = first.after_ms.map_or_else(String::new, |ms| format!(" after {ms} ms"));
@@ -78,25 +79,35 @@ fn time_outs(reader: &Reader, all: &mut Vec<Finding>) {
             .sequence
             .map_or_else(|| "a call".to_owned(), |number| format!("call {number} of its group"));
         let why = format!(
-            "rank {} timed out{after}, first of {}: {call}, {}; another rank never joined this call",
-            first.rank,
+            "{} timed out{after}, first of {}: {call}, {}; another rank never joined this call",
+            rank_name(first.rank),
             ranks.len(),
             first.operation
         );
         all.push(Finding::new("nccl-timed-out", why).line(first.line));
     }
-    let least = reader.reached.iter().min_by_key(|it| (it.enqueued, it.rank));
-    let most = reader.reached.iter().max_by_key(|it| it.enqueued);
-    if let (Some(least), Some(most)) = (least, most)
-        && least.enqueued < most.enqueued
-    {
+    // Each process group counts its own calls.
+    let groups: BTreeSet<_> = reader.reached.iter().map(|it| &it.group).collect();
+    let behind = groups.into_iter().find_map(|group| {
+        let of_group = || reader.reached.iter().filter(|it| it.group == *group);
+        let least = of_group().min_by_key(|it| (it.enqueued, it.rank))?;
+        let most = of_group().max_by_key(|it| it.enqueued)?;
+        (least.enqueued < most.enqueued).then_some((least, most))
+    });
+    if let Some((least, most)) = behind {
         let why = format!(
-            "rank {} had reached call {} when it timed out, others call {}: the others waited for it, or it was \
+            "{} had reached call {} when it timed out, others call {}: the others waited for it, or it was \
              delayed earlier",
-            least.rank, least.enqueued, most.enqueued
+            rank_name(least.rank),
+            least.enqueued,
+            most.enqueued
         );
         all.push(Finding::new("nccl-rank-behind", why).line(least.line));
     }
+}
+
+fn rank_name(rank: Option<u64>) -> String {
+    rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"))
 }
 
 fn warnings(reader: &Reader, all: &mut Vec<Finding>) {

@@ -1,24 +1,34 @@
 //! What PyTorch says of a training that failed: the failure summary of torchelastic, the last exception of each rank, and
 //! ranks that could not meet. Lines in, one account out; it judges nothing.
 
-use crate::text::{Plain, plain};
-use std::collections::BTreeMap;
+use crate::text::{Plain, moment_ms, plain, without_escapes};
+use crate::watchdog::global_rank;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// So many ranks' exceptions are kept: more add nothing.
-const MOST_RANKS: usize = 64;
+/// So many ranks' exceptions and nodes' root causes are kept: more add nothing.
+const MOST_RANKS: usize = 4096;
 /// So many labels may have a traceback or a block open at once.
 const MOST_OPEN: usize = 4096;
 /// Of a longer line the rest is left out.
 const LONGEST: usize = 300;
+/// Clocks of two hosts differ by less, and a lost peer is noticed faster.
+const CLOSE_MS: i64 = 5000;
 const ROOT_CAUSE: &str = "Root Cause (first observed failure)";
 const TRACEBACK: &str = "Traceback (most recent call last):";
+/// Since PyTorch 2 the watchdog ends the process with an abort, without an exception in Python.
+const WATCHDOG: &str = "watchdog thread terminated with exception: ";
+
+/// What stands between an exception and the one that its handling raised, such as in a clean-up.
+const CHAINS: [&str; 2] =
+    ["During handling of the above exception", "The above exception was the direct cause"];
 
 /// Reads the lines of all files of a job, in their order.
 #[derive(Debug, Default)]
 pub struct Reader {
     /// By rank, or by label where no label is a rank's for sure.
     exceptions: BTreeMap<(Option<u64>, String), Exception>,
-    root_cause: Option<Block>,
+    /// Each node's torchrun reports the first failure of its own ranks.
+    blocks: Vec<Block>,
     rendezvous: Option<Rendezvous>,
     /// By label: lines of several ranks interleave.
     open: BTreeMap<String, Open>,
@@ -39,7 +49,12 @@ struct Open {
 #[derive(Debug, Default)]
 struct Block {
     cause: RootCause,
-    time: Option<String>,
+    /// In milliseconds of the host's clock, of which torchrun prints whole seconds.
+    time: Option<i64>,
+    /// Behind its field `traceback`, which it ends with.
+    in_traceback: bool,
+    /// What the program recorded itself.
+    exception: Option<Said>,
 }
 
 #[derive(Debug)]
@@ -47,6 +62,8 @@ struct Exception {
     said: Said,
     /// A rank where the launcher starts each rank itself.
     task: Option<u64>,
+    /// The next one follows from it.
+    is_chained: bool,
 }
 
 /// What was said, and where.
@@ -54,9 +71,11 @@ struct Exception {
 pub struct Account {
     /// None where torchelastic named none.
     pub root_cause: Option<RootCause>,
+    /// Those of other hosts within seconds of it: which came first is not known.
+    pub rivals: Vec<RootCause>,
     /// By rank; nothing where the line does not bear one.
     pub exceptions: BTreeMap<Option<u64>, Said>,
-    /// The first, or the first that has an address.
+    /// The first, or the first that has an address; errors go before warnings.
     pub rendezvous: Option<Rendezvous>,
 }
 
@@ -87,6 +106,8 @@ pub struct RootCause {
 pub struct Rendezvous {
     /// The host that was to be reached, and its port, where the line says them.
     pub to: Option<(String, u32)>,
+    /// Healthy jobs print warnings, while they try again or take the other address family.
+    pub is_warning: bool,
     /// The line that shows it.
     pub said: Said,
 }
@@ -94,36 +115,67 @@ pub struct Rendezvous {
 impl Reader {
     /// Takes the next line, with whatever launchers and log collectors put around it; `line` is its number.
     pub fn line(&mut self, text: &str, line: u64) {
+        if let Some((before, why)) = text.split_once(WATCHDOG) {
+            return self.watchdog(before, why, line);
+        }
         let Plain { tag, text, numbers, .. } = plain(text, begins);
         let text = text.trim_end();
         self.has_torchrun |= numbers.local_rank.is_some()
             || text.contains("torch.distributed.elastic")
             || text.contains("torch/distributed/run.py");
         if let Some(found) = rendezvous(text, line) {
-            let is_better =
-                self.rendezvous.as_ref().is_none_or(|known| known.to.is_none() && found.to.is_some());
-            if is_better {
+            let rank = |it: &Rendezvous| (!it.is_warning, it.to.is_some());
+            if self.rendezvous.as_ref().is_none_or(|known| rank(known) < rank(&found)) {
                 self.rendezvous = Some(found);
             }
         }
-        self.block(&tag, text.trim(), line);
+        self.block(&tag, text, line);
         let rest = text.strip_prefix(' ').unwrap_or(text);
         if rest.starts_with(TRACEBACK) {
             self.opened(&tag, |open| open.traceback = numbers.rank.is_none());
             return;
+        }
+        let key = (numbers.rank, if numbers.rank.is_some() { String::new() } else { tag.clone() });
+        if let Some(known) = self.exceptions.get_mut(&key) {
+            known.is_chained |= CHAINS.iter().any(|chain| rest.starts_with(chain));
+            // NCCL says below its error what CUDA said.
+            let said = &mut known.said.text;
+            if rest.starts_with("Cuda failure ")
+                && said.contains("unhandled cuda error")
+                && !said.contains(rest)
+            {
+                *said = format!("{}; {}", said.chars().take(LONGEST / 2).collect::<String>(), cut(rest));
+            }
         }
         // Without a rank, prose may look like an exception anywhere but behind its traceback.
         let in_traceback = self.open.get(&tag).is_some_and(|open| open.traceback);
         if !is_exception(rest) || !(numbers.rank.is_some() || in_traceback) {
             return;
         }
-        let key = (numbers.rank, if numbers.rank.is_some() { String::new() } else { tag.clone() });
-        if self.exceptions.len() < MOST_RANKS || self.exceptions.contains_key(&key) {
-            let task = numbers.task.filter(|_| numbers.local_rank.is_none());
-            self.exceptions.insert(key, Exception { said: Said { text: cut(rest), line }, task });
+        let task = numbers.task.filter(|_| numbers.local_rank.is_none());
+        let next = Exception { said: Said { text: cut(rest), line }, task, is_chained: false };
+        let is_room = self.exceptions.len() < MOST_RANKS;
+        match self.exceptions.get_mut(&key) {
+            // Of a chain the first counts.
+            Some(known) if known.is_chained => known.is_chained = false,
+            Some(known) => *known = next,
+            None if is_room => drop(self.exceptions.insert(key, next)),
+            None => {}
         }
         if numbers.rank.is_none() {
             self.closed(&tag, |open| open.traceback = false);
+        }
+    }
+
+    /// What a watchdog gives as its reason, as its rank's exception. A time-out is none: it is read elsewhere.
+    fn watchdog(&mut self, before: &str, why: &str, line: u64) {
+        // Without the rank in the job nothing says whose it is.
+        let Some(rank) = global_rank(before) else { return };
+        let key = (Some(rank), String::new());
+        let is_new = self.exceptions.len() < MOST_RANKS && !self.exceptions.contains_key(&key);
+        if is_new && !why.contains("Watchdog caught collective operation timeout") {
+            let said = Said { text: cut(&without_escapes(why)).trim_end().to_owned(), line };
+            self.exceptions.insert(key, Exception { said, task: None, is_chained: false });
         }
     }
 
@@ -140,15 +192,22 @@ impl Reader {
                 *said = exception.said;
             }
         }
-        let root_cause = self.root_cause.map(|block| block.cause);
-        Account { root_cause, exceptions, rendezvous: self.rendezvous }
+        for Block { cause, exception, .. } in &self.blocks {
+            if let Some(said) = exception {
+                exceptions.entry(cause.rank).or_insert_with(|| said.clone());
+            }
+        }
+        let mut causes = root_causes(self.blocks, &exceptions).into_iter();
+        let (root_cause, rivals) = (causes.next(), causes.collect());
+        Account { root_cause, rivals, exceptions, rendezvous: self.rendezvous }
     }
 
-    fn block(&mut self, tag: &str, bare: &str, line: u64) {
+    fn block(&mut self, tag: &str, text: &str, line: u64) {
+        let bare = text.trim();
         if bare.starts_with(ROOT_CAUSE) {
             self.has_torchrun = true;
             let cause = RootCause { line, ..RootCause::default() };
-            let before = self.opened(tag, |open| open.block.replace(Block { cause, time: None }));
+            let before = self.opened(tag, |open| open.block.replace(Block { cause, ..Block::default() }));
             return self.take_block(before.flatten());
         }
         let Some(block) = self.open.get_mut(tag).and_then(|open| open.block.as_mut()) else { return };
@@ -156,27 +215,31 @@ impl Reader {
             let block = self.closed(tag, |open| open.block.take());
             return self.take_block(block.flatten());
         }
+        if block.in_traceback {
+            // Its frames are deeper.
+            let exception =
+                text.strip_prefix("  ").filter(|rest| is_exception(rest) && block.exception.is_none());
+            if let Some(rest) = exception {
+                block.exception = Some(Said { text: cut(rest), line });
+            }
+            return;
+        }
         let Some((key, value)) = bare.split_once(':') else { return };
         let value = value.trim();
         let number = || value.split([' ', '(']).next().and_then(|word| word.parse::<i64>().ok());
         match key.trim() {
-            "time" => block.time = Some(cut(value)),
+            "time" => block.time = moment_ms(&cut(value).replace('_', " ")),
             "rank" => block.cause.rank = number().and_then(|rank| u64::try_from(rank).ok()),
             "host" => block.cause.host = Some(cut(value)),
             "exitcode" => block.cause.exit_code = number(),
+            "traceback" => block.in_traceback = value.starts_with(TRACEBACK),
             _ => {}
         }
     }
 
-    /// Each node's torchrun reports the first failure of its own ranks: the earliest of them began it.
     fn take_block(&mut self, block: Option<Block>) {
-        let Some(block) = block else { return };
-        let is_earlier = self.root_cause.as_ref().is_none_or(|known| match (&block.time, &known.time) {
-            (Some(time), Some(other)) if time != other => time < other,
-            _ => block.cause.line < known.cause.line,
-        });
-        if is_earlier {
-            self.root_cause = Some(block);
+        if self.blocks.len() < MOST_RANKS {
+            self.blocks.extend(block);
         }
     }
 
@@ -202,31 +265,87 @@ impl Reader {
     }
 }
 
+/// The earliest root cause, and those of other hosts at the same time, which may have come before it. Whoever only lost a peer,
+/// aborted or was ended by a signal of others gives way.
+fn root_causes(mut blocks: Vec<Block>, exceptions: &BTreeMap<Option<u64>, Said>) -> Vec<RootCause> {
+    blocks.sort_by_key(|block| (block.time, block.cause.line));
+    let Some(first) = blocks.first().map(|block| (block.time, block.cause.host.clone())) else {
+        return Vec::new();
+    };
+    let is_close = |block: &Block| match (first.0, block.time) {
+        (Some(first), Some(time)) => time - first <= CLOSE_MS,
+        _ => true,
+    };
+    let is_victim = |cause: &RootCause| match exceptions.get(&cause.rank) {
+        Some(said) => said.is_of_lost_peer(),
+        None => matches!(cause.exit_code, Some(-6 | -15)),
+    };
+    let mut hosts = BTreeSet::from([first.1]);
+    let mut close: Vec<RootCause> = Vec::new();
+    for (at, block) in blocks.into_iter().enumerate().filter(|(_, block)| is_close(block)) {
+        if at == 0 || hosts.insert(block.cause.host.clone()) {
+            close.push(block.cause);
+        }
+    }
+    if close.iter().any(|cause| !is_victim(cause)) {
+        close.retain(|cause| !is_victim(cause));
+    }
+    close
+}
+
 /// Whether a text begins as a line that is read here does.
 fn begins(text: &str) -> bool {
     let bare = text.trim_start();
     let is_field = || {
         let key = bare.split_once(':').map(|(key, _)| key.trim_end());
-        matches!(key, Some("time" | "host" | "rank" | "exitcode"))
+        matches!(key, Some("time" | "host" | "rank" | "exitcode" | "traceback"))
     };
     bare.starts_with(TRACEBACK)
         || bare.starts_with(ROOT_CAUSE)
         || bare.starts_with("====")
+        || CHAINS.iter().any(|chain| bare.starts_with(chain))
         || is_field()
-        || is_exception(text.strip_prefix(' ').unwrap_or(text))
+        || is_exception(text.strip_prefix("  ").or_else(|| text.strip_prefix(' ')).unwrap_or(text))
 }
 
 impl Account {
-    /// The exception that began it: that of the rank that torchelastic saw fail first, else the first that was said.
+    /// The failed rendezvous, where no exception or signal shows that the job failed of something else.
+    pub fn failed_rendezvous(&self) -> Option<&Rendezvous> {
+        let met = self.rendezvous.as_ref()?;
+        let is_killed =
+            || self.root_cause.as_ref().and_then(|cause| cause.exit_code).is_some_and(|code| code < 0);
+        let is_other = self.exceptions.values().any(|said| !is_of_rendezvous(&said.text));
+        (!is_other && !(met.is_warning && is_killed())).then_some(met)
+    }
+
+    /// The exception that began it: that of the rank that torchelastic saw fail first, unless it only lost its peer and another
+    /// rank says more; else the first that was said.
     pub fn first_exception(&self) -> Option<(Option<u64>, &Said)> {
-        let own = self.root_cause.as_ref().and_then(|cause| {
-            let rank = Some(cause.rank?);
-            self.exceptions.get(&rank).map(|said| (rank, said))
-        });
-        own.or_else(|| {
-            let first = self.exceptions.iter().min_by_key(|(_, said)| said.line);
-            first.map(|(rank, said)| (rank.or(self.root_cause.as_ref().and_then(|cause| cause.rank)), said))
-        })
+        let cause = self.root_cause.as_ref().and_then(|cause| cause.rank);
+        let first = |only: &dyn Fn(&Option<u64>, &Said) -> bool| {
+            let all = self.exceptions.iter().filter(|(rank, said)| only(rank, said));
+            all.min_by_key(|(_, said)| said.line)
+        };
+        let is_own = |rank: &Option<u64>| rank.is_some() && *rank == cause;
+        let found = first(&|rank, said| is_own(rank) && !said.is_of_lost_peer())
+            .or_else(|| first(&|rank, said| rank.is_some() && !said.is_of_lost_peer()))
+            .or_else(|| first(&|rank, _| is_own(rank)))
+            .or_else(|| first(&|_, _| true));
+        found.map(|(rank, said)| (rank.or(cause), said))
+    }
+}
+
+impl Said {
+    /// Whether it says no more than that another rank was gone.
+    pub fn is_of_lost_peer(&self) -> bool {
+        const SIGNS: [&str; 5] = [
+            "remote process exited",
+            "ncclRemoteError",
+            "Connection reset by peer",
+            "Connection closed by peer",
+            "Connection closed by remote peer",
+        ];
+        SIGNS.iter().any(|sign| self.text.contains(sign))
     }
 }
 
@@ -234,7 +353,8 @@ fn cut(text: &str) -> String {
     text.chars().take(LONGEST).collect()
 }
 
-/// `RuntimeError: CUDA error: ...`, `torch.OutOfMemoryError: ...`; not what torchelastic wraps around it.
+/// `RuntimeError: CUDA error: ...`, `torch.OutOfMemoryError: ...`; not what torchelastic wraps around it, nor how NCCL explains
+/// it: `ncclRemoteError: ...`.
 fn is_exception(text: &str) -> bool {
     let name = text.split(':').next().unwrap_or_default();
     let last = name.rsplit('.').next().unwrap_or_default();
@@ -246,6 +366,7 @@ fn is_exception(text: &str) -> bool {
         && name.chars().all(is_name)
         && ends.iter().any(|end| last.ends_with(end))
         && last != "ChildFailedError"
+        && !last.starts_with("nccl")
 }
 
 /// The signs that ranks could not meet, and the address where the line has it: `(n1, 29500)`, `[n1]:29500`, `n1:29500`.
@@ -261,7 +382,17 @@ fn rendezvous(text: &str, line: u64) -> Option<Rendezvous> {
     ];
     let is_one = signs.iter().any(|sign| text.contains(sign))
         || (text.contains("failed to connect to") && text.contains("29500"));
-    is_one.then(|| Rendezvous { to: address(text), said: Said { text: cut(text.trim()), line } })
+    // `[W1122 01:02:03.123 socket.cpp:752] [c10d] ...`.
+    let level = text.split_once("socket.cpp").and_then(|(before, _)| before.rsplit_once('['));
+    let is_warning = level.is_some_and(|(_, level)| level.starts_with('W'));
+    is_one.then(|| Rendezvous { to: address(text), is_warning, said: Said { text: cut(text.trim()), line } })
+}
+
+/// Whether an exception is what a failed rendezvous raises, or what ends ranks that wait in it.
+fn is_of_rendezvous(text: &str) -> bool {
+    let name = text.split(':').next().unwrap_or_default();
+    let ends = ["DistNetworkError", "DistStoreError", "SignalException", "KeyboardInterrupt"];
+    name.contains("Rendezvous") || ends.iter().any(|end| name.ends_with(end)) || rendezvous(text, 0).is_some()
 }
 
 fn address(text: &str) -> Option<(String, u32)> {

@@ -84,6 +84,32 @@ fn ranks_that_could_not_meet_say_where_they_wanted_to() {
 }
 
 #[test]
+fn a_warning_of_the_first_second_hides_no_later_cause() {
+    let warning = "[W socket.cpp:663] [c10d] The client socket has failed to connect to [n1]:29500 (errno: 111 - Connection refused).\n";
+    let error = "[E socket.cpp:957] [c10d] The client socket has timed out after 60s while trying to connect to (n2, 29500).\n";
+    let failed = |text: &str| {
+        let account = read(text);
+        account.failed_rendezvous().map(|met| (met.to.clone().map(|(host, _)| host), met.is_warning))
+    };
+    let on = |host: &str, is_warning: bool| Some((Some(host.to_owned()), is_warning));
+    assert_eq!(failed(warning), on("n1", true), "nothing else is known");
+    assert_eq!(failed(&format!("{warning}{error}")), on("n2", false));
+    let raised = |what: &str| format!("{warning}{error}[rank9]: {what}\n");
+    assert_eq!(
+        failed(&raised("torch.distributed.DistNetworkError: The client socket has timed out")),
+        on("n2", false)
+    );
+    assert_eq!(
+        failed(&raised("torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered")),
+        None
+    );
+    let killed =
+        "Root Cause (first observed failure):\n  rank      : 9 (local_rank: 1)\n  exitcode  : -9 (pid: 7)\n";
+    assert_eq!(failed(&format!("{warning}{killed}")), None);
+    assert_eq!(failed(&format!("{error}{killed}")), on("n2", false));
+}
+
+#[test]
 fn ranks_are_those_of_labels_that_number_them() {
     let failed = |label: &str| format!("{label}Traceback (most recent call last):\n{label}KeyError: 'x'\n");
     let rank = |text: &str| read(text).first_exception().map(|(rank, _)| rank);
@@ -104,6 +130,85 @@ fn ranks_are_those_of_labels_that_number_them() {
     let torchrun =
         format!("{}1: torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n", failed("1: "));
     assert_eq!(rank(&torchrun), Some(None));
+}
+
+#[test]
+fn what_a_watchdog_gives_as_its_reason_is_the_exception_of_its_rank() {
+    let text = "[default0]:[rank12]:[E817 17:40:34.227531918 ProcessGroupNCCL.cpp:1515] [PG 0 (default_pg) Rank 12] Process group \
+                watchdog thread terminated with exception: CUDA error: uncorrectable ECC error encountered\n\
+                [default0]:terminate called after throwing an instance of 'c10::DistBackendError'\n\
+                [default0]:  what():  [PG 0 (default_pg) Rank 12] Process group watchdog thread terminated with exception: CUDA error: x\n";
+    let account = read(text);
+    let expected = (Some(12), "CUDA error: uncorrectable ECC error encountered");
+    assert_eq!(account.first_exception().map(|(rank, said)| (rank, said.text.as_str())), Some(expected));
+    let timed_out = "[rank2]:[E1 x.cpp:1] [Rank 2] NCCL watchdog thread terminated with exception: [Rank 2] Watchdog caught \
+                     collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)\n";
+    assert_eq!(read(timed_out), Account::default());
+}
+
+#[test]
+fn an_exception_that_the_program_recorded_stands_in_torchrun_s_block() {
+    let block = "Root Cause (first observed failure):\n[0]:\n  time      : 2026-06-08_19:04:45\n  host      : n2\n  rank      : 9 \
+                 (local_rank: 1)\n  exitcode  : 1 (pid: 970611)\n  error_file: /tmp/x/error.json\n  traceback : Traceback (most \
+                 recent call last):\n    File \"x/errors/__init__.py\", line 355, in wrapper\n      return f(*args, **kwargs)\n    \
+                 rank : 3\n  torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered\n  ValueError: later\n====\n  \
+                 KeyError: 'after the block'\n";
+    let expected = (Some(9), "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered");
+    for label in ["", "0: ", "[default1]:", "worker-0 main "] {
+        let text: String = block.lines().map(|line| format!("{label}{line}\n")).collect();
+        let account = read(&text);
+        assert_eq!(
+            account.first_exception().map(|(rank, said)| (rank, &*said.text)),
+            Some(expected),
+            "{label:?}"
+        );
+        assert_eq!((account.exceptions.len(), account.root_cause.and_then(|cause| cause.rank)), (1, Some(9)));
+    }
+    // What the rank printed itself comes first.
+    let own = read(&format!("[rank9]: KeyError: 'x'\n{block}"));
+    assert_eq!(own.first_exception().map(|(_, said)| &*said.text), Some("KeyError: 'x'"));
+}
+
+#[test]
+fn a_rank_that_lost_its_peer_yields_to_one_that_says_more() {
+    let lost = "[rank0]: torch.distributed.DistBackendError: NCCL error in: x.cpp:133, remote process exited or there was a network error\n";
+    let ecc = "[rank9]: torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered\n";
+    let block = "Root Cause (first observed failure):\n  host      : n1\n  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 7)\n";
+    let first = |text: &str| read(text).first_exception().map(|(rank, said)| (rank, said.line));
+    assert_eq!(first(&format!("{lost}{ecc}{block}")), Some((Some(9), 2)));
+    assert_eq!(first(&format!("{lost}{block}")), Some((Some(0), 1)));
+    assert_eq!(first(&format!("[rank0]: KeyError: 'x'\n{ecc}{block}")), Some((Some(0), 1)));
+    // Whose it is does not show without a rank.
+    assert_eq!(
+        first(&format!("{lost}Traceback (most recent call last):\nKeyError: 'x'\n{block}")),
+        Some((Some(0), 1))
+    );
+}
+
+#[test]
+fn of_chained_exceptions_the_first_counts() {
+    let first = "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered";
+    let nccl = "torch.distributed.DistBackendError: NCCL error in: x.cpp:133, unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
+    let clean_up = format!(
+        "During handling of the above exception, another exception occurred:\nTraceback (most recent call last):\n    \
+         dist.destroy_process_group()\n{nccl}\nncclUnhandledCudaError: Call to CUDA function failed.\nLast error:\n\
+         Cuda failure 'uncorrectable ECC error encountered'"
+    );
+    let raised = |text: &str| {
+        let text: String = text.lines().map(|line| format!("[rank9]: {line}\n")).collect();
+        read(&text).first_exception().map(|(rank, said)| (rank, said.text.clone()))
+    };
+    let (caught, text) =
+        ("Traceback (most recent call last):\nKeyError: 'x'", format!("{first}\n{clean_up}"));
+    assert_eq!(raised(&text), Some((Some(9), first.to_owned())));
+    assert_eq!(
+        raised(&format!("{caught}\n{text}")),
+        Some((Some(9), first.to_owned())),
+        "one that was caught"
+    );
+    let alone = raised(clean_up.split_once('\n').expect("lines").1).expect("raised").1;
+    assert!(alone.starts_with("torch.distributed.DistBackendError: NCCL error in"), "{alone}");
+    assert!(alone.ends_with("; Cuda failure 'uncorrectable ECC error encountered'"), "{alone}");
 }
 
 #[test]
@@ -130,6 +235,31 @@ fn the_earliest_of_several_nodes_root_causes_counts() {
         let cause = read(&text).root_cause.expect("a root cause");
         assert_eq!((cause.rank, cause.host.as_deref()), (Some(8), Some("n2")), "{text}");
     }
+}
+
+#[test]
+fn of_root_causes_at_the_same_time_none_is_the_first() {
+    let block = |host: &str, rank: u64, code: i64, second: u64| {
+        format!(
+            "{host}: Root Cause (first observed failure):\n{host}: [0]:\n{host}:   time      : 2026-11-22_10:11:{second}\n\
+             {host}:   host      : {host}\n{host}:   rank      : {rank} (local_rank: 0)\n{host}:   exitcode  : {code} (pid: 7)\n"
+        )
+    };
+    let hosts = |text: String| {
+        let account = read(&text);
+        let all = account.root_cause.iter().chain(&account.rivals).filter_map(|cause| cause.host.clone());
+        all.collect::<Vec<_>>().join(" ")
+    };
+    let (a, b) = (block("n1", 0, -9, 12), block("n2", 8, -9, 14));
+    assert_eq!((hosts(a.clone() + &b), hosts(b.clone() + &a)), ("n1 n2".into(), "n1 n2".into()));
+    assert_eq!(hosts(block("n1", 0, -9, 12) + &block("n2", 8, -9, 18)), "n1", "seconds later");
+    // Who aborted, or lost a peer, gives way, whoever printed first.
+    let aborted = block("n1", 0, -6, 12);
+    assert_eq!((hosts(aborted.clone() + &b), hosts(b.clone() + &aborted)), ("n2".into(), "n2".into()));
+    let lost = "[rank0]: torch.distributed.DistBackendError: NCCL error in: x.cpp:1, remote process exited\n";
+    assert_eq!(hosts(lost.to_owned() + &block("n1", 0, 1, 12) + &b), "n2");
+    let same = read(&(a.clone() + &block("n1", 3, -9, 12)));
+    assert_eq!(same.rivals, [], "of one host");
 }
 
 #[test]

@@ -48,6 +48,29 @@ impl Series {
         }
     }
 
+    /// The first step without a loss, and how many there are, where a loss was logged before and none should be left out.
+    /// Megatron leaves out one that is NaN; of other programs, a loss that is logged every so often may be due.
+    pub fn loss_stops(&self) -> Option<(&StepLine, usize)> {
+        let first = self.steps.iter().position(|step| step.loss.is_some())?;
+        if self.dialect == Dialect::Megatron {
+            let behind = &self.steps[first..];
+            let intervals = std::iter::once(1).chain(behind.windows(2).map(interval));
+            // Where all steps were skipped, there is none.
+            let lacks = |(step, interval): &(&StepLine, u64)| {
+                step.loss.is_none() && step.skipped.is_none_or(|skipped| skipped < *interval)
+            };
+            let mut lacking = behind.iter().zip(intervals).filter(lacks).map(|(step, _)| step);
+            let step = lacking.next()?;
+            return Some((step, 1 + lacking.count()));
+        }
+        let (mut last, mut usual) = (first, 1);
+        for (at, _) in self.steps.iter().enumerate().skip(first + 1).filter(|(_, step)| step.loss.is_some()) {
+            (last, usual) = (at, usual.max(at - last));
+        }
+        let behind = &self.steps[last + 1..];
+        behind.first().filter(|_| behind.len() >= usual).map(|step| (step, behind.len()))
+    }
+
     /// How it is called where it is spoken of.
     pub fn render(&self) -> String {
         let who = if self.who.is_empty() { String::new() } else { format!(" of rank {}", self.who) };
@@ -165,6 +188,11 @@ pub(super) fn findings(series: &[Series]) -> Vec<Finding> {
     findings
 }
 
+/// How many steps two neighbouring lines are apart.
+fn interval(pair: &[StepLine]) -> u64 {
+    pair[1].iteration.saturating_sub(pair[0].iteration)
+}
+
 fn series_findings(series: &Series) -> Vec<Finding> {
     let shown = series.render();
     let word = series.dialect.word();
@@ -191,6 +219,14 @@ fn series_findings(series: &Series) -> Vec<Finding> {
         let loss = step.loss.unwrap_or(f64::NAN);
         let why = format!("{shown}: loss is {loss} at {word} {}, first of {count}", step.iteration);
         findings.push(Finding::new("training-loss-not-finite", why).line(step.line));
+    }
+    if let Some((step, count)) = series.loss_stops() {
+        let (code, why) = match series.dialect {
+            Dialect::Megatron => ("training-loss-not-finite", ": it leaves out a loss that is NaN"),
+            _ => ("training-loss-missing", ""),
+        };
+        let why = format!("{shown}: no loss at {word} {}, first of {count}{why}", step.iteration);
+        findings.push(Finding::new(code, why).line(step.line));
     }
     let odd = |step: &&StepLine| step.grad_norm.is_some_and(|norm| !norm.is_finite());
     if let Some(step) = series.steps.iter().find(odd) {
@@ -226,10 +262,9 @@ fn series_findings(series: &Series) -> Vec<Finding> {
 /// Lines of which no step changed anything: a step alone may look for the scale of its losses, more of them do not train.
 fn skipped(series: &Series, shown: &str) -> Option<Finding> {
     let steps = &series.steps;
-    let apart = |pair: &[StepLine]| pair[1].iteration.saturating_sub(pair[0].iteration);
     let first = steps.first()?.iteration;
-    let first = steps.get(..2).map_or(first, |pair| first.min(apart(pair)));
-    let intervals = std::iter::once(first).chain(steps.windows(2).map(apart));
+    let first = steps.get(..2).map_or(first, |pair| first.min(interval(pair)));
+    let intervals = std::iter::once(first).chain(steps.windows(2).map(interval));
     let all: Vec<&StepLine> = steps
         .iter()
         .zip(intervals)

@@ -40,6 +40,9 @@ pub struct TrainingLog {
     pub of_steps: u64,
     /// Those of them of which something could not be read: they count for nothing.
     pub garbled: u64,
+    /// Those of them whose loss could not be read.
+    #[serde(skip)]
+    pub garbled_losses: u64,
     /// Lines with the time of whole epochs, and no step.
     pub of_epochs: u64,
     /// Lines of PAX, which have the time of a step and not its number.
@@ -82,7 +85,8 @@ pub fn read(mut from: impl BufRead) -> io::Result<TrainingLog> {
         }
         reader.stops.line(line, piece.line, is_step);
     }
-    let Reader { gathered, mut findings, of_steps, garbled, of_epochs, of_pax, summary, stops, .. } = reader;
+    let Reader { gathered, mut findings, of_steps, garbled, garbled_losses, .. } = reader;
+    let (of_epochs, of_pax, summary, stops) = (reader.of_epochs, reader.of_pax, reader.summary, reader.stops);
     if garbled > MOST_LISTED {
         let more = text::count(garbled - MOST_LISTED, "more step line");
         let why = format!("{more} could not be read");
@@ -92,7 +96,7 @@ pub fn read(mut from: impl BufRead) -> io::Result<TrainingLog> {
     findings.extend(gather::findings(&series));
     findings.extend(stops.findings());
     let lines = pieces.lines();
-    Ok(TrainingLog { lines, of_steps, garbled, of_epochs, of_pax, series, summary, findings })
+    Ok(TrainingLog { lines, of_steps, garbled, garbled_losses, of_epochs, of_pax, series, summary, findings })
 }
 
 /// Whether something numbered the lines of a log: `[1743] `, and a greater one in each line that follows. Ranks begin at 0,
@@ -168,6 +172,7 @@ struct Reader {
     stops: stops::Stops,
     of_steps: u64,
     garbled: u64,
+    garbled_losses: u64,
     of_epochs: u64,
     of_pax: u64,
 }
@@ -242,6 +247,9 @@ impl Reader {
 
     fn garble(&mut self, line: u64, what: &str) {
         self.garbled += 1;
+        // `lm loss`, `Loss`, `train_loss_step`.
+        let key = what.split('`').nth(1).unwrap_or_default();
+        self.garbled_losses += u64::from(key.to_ascii_lowercase().contains("loss"));
         if self.garbled <= MOST_LISTED {
             let why = format!("skipped a step line: {what}");
             self.findings.push(Finding::new("training-garbled", why).line(line));

@@ -12,7 +12,10 @@ pub(super) fn number(what: &str, text: &str) -> Result<f64, Garbled> {
         true => word.replace(',', ""),
         false => word.to_owned(),
     };
-    plain.parse().map_err(|_| Garbled { what: format!("`{what}` is not a number: {:?}", shortened(text)) })
+    // Lightning adds a point and zeros to whatever has no point: `nan.0`, `-inf.`.
+    let named = plain.trim_end_matches('0').strip_suffix('.').filter(|name| !name.contains(is_digit));
+    let number = plain.parse::<f64>().or_else(|error| named.map_or(Err(error), str::parse));
+    number.map_err(|_| Garbled { what: format!("`{what}` is not a number: {:?}", shortened(text)) })
 }
 
 /// A number of steps or samples, also such as `2e+3` or `99.00`.
@@ -24,6 +27,10 @@ pub(super) fn count(what: &str, text: &str) -> Result<u64, Garbled> {
         true => Ok(number as u64),
         false => Err(Garbled { what: format!("`{what}` is not a count: {:?}", shortened(text)) }),
     }
+}
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
 }
 
 /// `12,345`.
@@ -69,7 +76,11 @@ mod tests {
             assert_eq!(number("x", text), Ok(expected), "{text}");
         }
         assert!(number("x", "nan").is_ok_and(f64::is_nan) && number("x", "inf").is_ok_and(f64::is_infinite));
-        for text in ["", "-", "****", "1,2", "12,34", "1.2.3", "12.3GiB(13%)"] {
+        assert!(number("x", "nan.0").is_ok_and(f64::is_nan) && number("x", "NaN.0,").is_ok_and(f64::is_nan));
+        assert_eq!((number("x", "inf.0"), number("x", "-inf.")), (Ok(f64::INFINITY), Ok(f64::NEG_INFINITY)));
+        for text in
+            ["", "-", "****", "1,2", "12,34", "1.2.3", "12.3GiB(13%)", "12.0.0", "1e999.0", "x.0", ".0.0"]
+        {
             assert!(number("x", text).is_err(), "{text}");
         }
         assert_eq!((count("x", "2e+3"), count("x", "99.00")), (Ok(2000), Ok(99)));

@@ -57,7 +57,8 @@ pub(super) type Fastest = [Option<f64>; 5];
 pub(super) fn add_copy(step: &mut StepLine, copy: &StepLine) {
     step.copies += 1;
     for value in [(&mut step.loss, copy.loss), (&mut step.grad_norm, copy.grad_norm)] {
-        if value.1.is_some_and(|number| !number.is_finite()) {
+        // Ranks without the last stage of a pipeline have none.
+        if value.0.is_none() || value.1.is_some_and(|number| !number.is_finite()) {
             *value.0 = value.1;
         }
     }

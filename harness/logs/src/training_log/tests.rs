@@ -222,6 +222,35 @@ fn a_loss_that_is_no_number_is_named_with_its_step() {
 }
 
 #[test]
+fn a_loss_that_is_not_logged_any_more_is_named_with_its_step() {
+    let without = |at: u64| megatron(at, "1000.0", "2.5").replace(" lm loss: 2.5 |", "");
+    let skipped = |at: u64| without(at).trim_end().to_owned() + " number of skipped iterations: 1 |\n";
+    let read = log(&(run(1..=5) + &(6..=12).map(without).collect::<String>()));
+    assert_eq!((codes(&read), read.findings[0].line), (vec!["training-loss-not-finite"], Some(6)));
+    let why = "megatron: no loss at iteration 6, first of 7: it leaves out a loss that is NaN";
+    assert_eq!(read.findings[0].message, why);
+    // Before the first loss, and where a line's only step was skipped, there is none.
+    assert_eq!(codes(&log(&(without(1) + &run(2..=5) + &skipped(6) + &run(7..=9)))), [""; 0]);
+    // Lightning logs it every so often, and a figure of it may be due.
+    let bar =
+        |at: u64, loss: &str| format!("Epoch 0:  1%|1| {at}/40 [06:19<07:13, 2.0it/s, v_num=1{loss}]\n");
+    let every = |steps: u64, until: u64| {
+        let loss = |at: u64| if at % steps == 0 && at <= until { ", train_loss=0.5" } else { "" };
+        log(&(1..=38).map(|at| bar(at, loss(at))).collect::<String>())
+    };
+    assert_eq!(codes(&every(5, 38)), [""; 0]);
+    let read = every(5, 20);
+    assert_eq!(codes(&read), ["training-loss-missing"]);
+    assert_eq!(read.findings[0].message, "lightning: no loss at iteration 21, first of 18");
+}
+
+#[test]
+fn nan_as_lightning_prints_it_is_a_loss_that_is_not_finite() {
+    let read = log(&format!("{NEMO_1}\n").replace("loss=11.50", "loss=nan.0"));
+    assert_eq!((read.garbled, codes(&read)), (0, vec!["training-loss-not-finite"]));
+}
+
+#[test]
 fn a_gradient_norm_that_is_no_number_is_named_with_its_step() {
     let norm = |at: u64, norm: &str| {
         megatron(at, "1000.0", "2.5").trim_end().to_owned() + &format!(" grad norm: {norm} |\n")
@@ -338,6 +367,12 @@ fn why_a_training_failed_is_a_finding() {
                 + "[rank5]: Traceback (most recent call last):\n[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to\n",
             "rank 5: torch.OutOfMemoryError: CUDA out of memory. Tried to",
         ),
+        (
+            run(1..=3)
+                + "[default0]:[rank12]:[E817 17:40:34.227531918 ProcessGroupNCCL.cpp:1515] [PG 0 (default_pg) Rank 12] Process \
+                   group watchdog thread terminated with exception: CUDA error: uncorrectable ECC error encountered\n",
+            "rank 12: CUDA error: uncorrectable ECC error encountered",
+        ),
         (run(1..=3) + timeout, "rank 3 waited in ALLREDUCE 96 until it timed out"),
         (format!("{bar}{timeout}"), "rank 3 waited in ALLREDUCE 96 until it timed out"),
         (
@@ -360,6 +395,25 @@ fn why_a_training_failed_is_a_finding() {
         let log = log(&text);
         assert_eq!(codes(&log), ["training-failure"], "{text}");
         assert!(log.findings[0].message.ends_with(why), "{:?}", log.findings);
+    }
+    let ended = "srun: error: n1: task 0: Exited with exit code 1\n";
+    for line in [
+        "srun: error: ip-10-1-2-3: task 3: Segmentation fault (core dumped)",
+        "slurmstepd: error: *** JOB 12 ON ip-10-1-2-3 CANCELLED AT 2024-05-05T01:01:01 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=12.0. Some of the step tasks have been OOM Killed.",
+        "slurmstepd: error: *** JOB 12 ON ip-10-1-2-3 CANCELLED AT 2024-05-05T01:01:01 DUE TO TIME LIMIT ***",
+        "[rank0]:[F1212 01:02:03.4 ProcessGroupNCCL.cpp:1557] [PG 0 Rank 0] Terminating the process after attempting to dump debug info",
+        "[2024-01-30 21:38:11,091] [ERROR] [launch.py:321:sigkill_handler] ['--local_rank=3'] exits with return code = -6",
+        "E0517 08:24:03.805000 14 torch/distributed/elastic/multiprocessing/api.py:826] failed (exitcode: -6) local_rank: 0 (pid: 9)",
+    ] {
+        let read = log(&format!("{}{line}\n", run(1..=3)));
+        assert_eq!(codes(&read), ["training-failure"], "{line}");
+        let quoted = read.findings[0].message.as_str();
+        assert!(line.contains(quoted) && quoted.len() > 60, "{quoted}");
+        // Of the lines of Slurm the one that says why.
+        let both = log(&format!("{}{ended}{line}\n", run(1..=3)));
+        let is_slurm = line.starts_with('s');
+        assert_eq!(codes(&both).len(), if is_slurm { 1 } else { 2 }, "{line}");
     }
     let caught = "Traceback (most recent call last):\n  File \"x\"\nKeyError: 'x'\n";
     assert_eq!(codes(&log(&(run(1..=3) + caught + &run(4..=6)))), [""; 0], "an exception that was caught");

@@ -200,11 +200,15 @@ fn run(job: &JobInput) -> Output {
         Workload::NcclTests { .. } | Workload::NicPairs { .. } | Workload::NodeTool { .. } => return output,
     };
     let has_nan = stopped::find_causes(job, ranks, Behind::MayWait, &mut output);
-    let Some(ReferenceLogs { steps, time }) = read(job, &mut output) else { return output };
+    let Some(ReferenceLogs { steps, time, garbled_losses }) = read(job, &mut output) else { return output };
+    // Ranks that train have met.
+    if output.failure.as_ref().is_some_and(|failure| failure.cause == torch_failure::RENDEZVOUS) {
+        output.failure = None;
+    }
     // The steps are those of one rank; NaN on any rank counts.
     let of_nan = [NOT_FINITE, TrainingFinding::GradNotFinite.code(), NAN_ITERATIONS];
     let nan = has_nan || output.findings.iter().any(|it| of_nan.contains(&it.code.as_str()));
-    let logged_steps = put_steps(job, facts, &steps, nan, &mut output);
+    let logged_steps = put_steps(job, facts, &steps, (nan, garbled_losses), &mut output);
     put_times(job, (facts, ranks), &time.series, time.summary.as_ref(), &mut output);
     window::put(job, (facts, ranks), &time.series, &mut output);
     efa_per_step(job, logged_steps, &mut output);
@@ -226,6 +230,8 @@ struct ReferenceLogs {
     steps: Series,
     /// The slowest rank, which holds up all others.
     time: RankLog,
+    /// Whether the loss of a step of any rank could not be read.
+    garbled_losses: bool,
 }
 
 /// The steps of the run that counts. Restarted runs and differences between ranks become findings.
@@ -235,6 +241,7 @@ fn read(job: &JobInput, output: &mut Output) -> Option<ReferenceLogs> {
     let mut accounts: Vec<RankLog> = Vec::new();
     let mut lines = 0;
     let mut is_read = false;
+    let mut garbled_losses = false;
     for (at, file) in files.iter().enumerate() {
         let log = match File::open(&file.path).and_then(|open| source::read(BufReader::new(open))) {
             Ok(log) => log,
@@ -246,6 +253,7 @@ fn read(job: &JobInput, output: &mut Output) -> Option<ReferenceLogs> {
         };
         is_read = true;
         lines += log.lines;
+        garbled_losses |= log.garbled_losses > 0;
         // `stopped` says why it failed, with the rank that began it.
         let findings = log.findings.into_iter().filter(|it| it.code != source::FAILURE);
         output.findings.extend(findings.map(|it| on_node(it.file(&file.shown), file)));
@@ -288,7 +296,7 @@ fn read(job: &JobInput, output: &mut Output) -> Option<ReferenceLogs> {
         Some(at)
     });
     let steps = accounts.first()?.series.clone();
-    Some(ReferenceLogs { steps, time: accounts.swap_remove(slow.unwrap_or(0)) })
+    Some(ReferenceLogs { steps, time: accounts.swap_remove(slow.unwrap_or(0)), garbled_losses })
 }
 
 fn on_node(finding: Finding, file: &InputFile) -> Finding {
@@ -307,7 +315,13 @@ pub(super) fn by_step_time(facts: &TrainingFacts, ranks: u32, seconds: f64) -> T
 }
 
 /// Metrics that need no times. Returns the number of logged steps.
-fn put_steps(job: &JobInput, facts: &TrainingFacts, series: &Series, nan: bool, output: &mut Output) -> u64 {
+fn put_steps(
+    job: &JobInput,
+    facts: &TrainingFacts,
+    series: &Series,
+    (nan, garbled_losses): (bool, bool),
+    output: &mut Output,
+) -> u64 {
     let steps = &series.steps;
     let logged = steps.len() as u64 * step_interval(steps);
     let dims = || job.dims();
@@ -345,7 +359,9 @@ fn put_steps(job: &JobInput, facts: &TrainingFacts, series: &Series, nan: bool, 
         output.data_wrong = true;
     }
     let losses: Vec<(u64, f64)> = (0..).zip(steps).filter_map(|(at, step)| Some((at, step.loss?))).collect();
-    if nan || odd.is_some() || !losses.is_empty() {
+    // A loss that is not known is neither finite nor falling.
+    let is_known = !losses.is_empty() && !garbled_losses && series.loss_stops().is_none();
+    if nan || odd.is_some() || is_known {
         output.metrics.push(LOSS_FINITE.of(dims(), f64::from(u8::from(!nan && odd.is_none()))));
     }
     let last = |values: &mut dyn Iterator<Item = f64>| values.filter(|value| value.is_finite()).last();
@@ -356,7 +372,8 @@ fn put_steps(job: &JobInput, facts: &TrainingFacts, series: &Series, nan: bool, 
         output.metrics.push(GRAD_NORM.of(dims(), norm));
     }
     // With a NaN in between, a slope means nothing.
-    if losses.iter().all(|(_, loss)| loss.is_finite())
+    if is_known
+        && losses.iter().all(|(_, loss)| loss.is_finite())
         && let Some((slope, _, high)) = figures(&losses, false).and_then(|figures| figures.slope)
     {
         output.metrics.push(LOSS_SLOPE.of(dims(), slope));

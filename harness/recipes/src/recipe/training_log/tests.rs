@@ -82,20 +82,23 @@ fn failures_are_reported_with_the_training_s_own_message() {
             .map(|failure| (failure.cause, failure.node, failure.evidence))
     };
     let summary = "Root Cause (first observed failure):\n[0]:\n  host : n2.local\n  rank : 9 (local_rank: 1)\n  exitcode : 1 (pid: 7)\n=====\n";
-    let cuda = "[rank9]: RuntimeError: CUDA error: an illegal memory access was encountered\n";
+    let cuda = "[rank9]: RuntimeError: CUDA error: uncorrectable ECC error encountered\n";
     let (cause, node, evidence) = failed(1, &format!("{cuda}{summary}")).expect("reported");
     assert_eq!((cause.as_str(), node.as_deref()), ("gpu-error", Some("n2")));
     assert_eq!(
         evidence,
-        "raw/j/stderr:1: rank 9 on n2: RuntimeError: CUDA error: an illegal memory access was encountered"
+        "raw/j/stderr:1: rank 9 on n2: RuntimeError: CUDA error: uncorrectable ECC error encountered"
     );
     assert_eq!(failed(0, cuda), None, "what was caught is no failure");
     let key = "[rank9]: KeyError: 'input_ids'\n";
     let (cause, node, _) = failed(1, &format!("{key}{summary}")).expect("reported");
     assert_eq!((cause.as_str(), node), ("exception", None), "the program's own fault");
     let met = "The client socket has timed out after 60000ms while trying to connect to (n1, 29500).\n";
-    let (cause, node, evidence) = failed(1, &format!("{met}{key}")).expect("reported");
+    let (cause, node, evidence) = failed(1, met).expect("reported");
     assert_eq!((cause.as_str(), node), ("rendezvous", None));
+    // Ranks that raise something else had met.
+    let (cause, ..) = failed(1, &format!("{met}{key}")).expect("reported");
+    assert_eq!(cause, "exception");
     assert!(evidence.contains("n2 did not reach n1:29500"), "{evidence}");
 }
 
@@ -113,10 +116,94 @@ fn failed_with(stderr: &str) -> Option<(String, Option<String>, String)> {
     output.failure.map(|failure| (failure.cause, failure.node, failure.evidence))
 }
 
+/// torchrun's block of a rank of a host that ended with this code, at a second of the day.
+fn block(code: i64, host: &str, rank: u64, second: u64) -> String {
+    format!(
+        "Root Cause (first observed failure):\n[0]:\n  time      : 2026-06-08_19:04:{second:02}\n  host      : {host}\n  \
+         rank      : {rank} (local_rank: {})\n  exitcode  : {code} (pid: 7)\n  error_file: <N/A>\n=====\n",
+        rank % 8
+    )
+}
+
+/// Cause and node of a job that failed so.
+fn blamed(stderr: &str) -> (String, Option<String>) {
+    let (cause, node, _) = failed_with(stderr).unwrap_or_else(|| panic!("{stderr}"));
+    (cause, node)
+}
+
+#[test]
+fn only_errors_of_the_hardware_blame_a_node() {
+    let failed = |why: &str| blamed(&format!("[rank9]: RuntimeError: {why}\n{}", block(1, "n2", 9, 45)));
+    for why in [
+        "CUDA error: device-side assert triggered",
+        "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+        "CUDA error: invalid device ordinal",
+        "CUDA error: no kernel image is available for execution on the device",
+        "CUDA error: an illegal memory access was encountered",
+        "CUDA error: out of memory",
+    ] {
+        assert_eq!(failed(why), ("exception".into(), None), "{why}");
+    }
+    for why in [
+        "CUDA error: uncorrectable ECC error encountered",
+        "CUDA error: hardware stack error",
+        "CUDA error: unspecified launch failure",
+        "CUDA error: CUDA-capable device(s) is/are busy or unavailable",
+        "CUDA error: system not yet initialized",
+        "CUDA error: unknown error",
+    ] {
+        assert_eq!(failed(why), ("gpu-error".into(), Some("n2".into())), "{why}");
+        let other = format!("[rank0]: RuntimeError: {why}\n[rank9]: RuntimeError: {why}\n");
+        let other = blamed(&(other + &block(1, "n2", 9, 45)));
+        assert_eq!(other, ("exception".into(), None), "on both nodes: {why}");
+    }
+}
+
+#[test]
+fn a_rank_that_noticed_that_its_peer_was_gone_is_not_blamed() {
+    let watchdog = |rank: u64, why: &str| {
+        format!(
+            "[rank{rank}]:[E1212 11:37:23.484910490 ProcessGroupNCCL.cpp:2068] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] Process \
+             group watchdog thread terminated with exception: {why}\n"
+        )
+    };
+    let gone = "NCCL error: remote process exited or there was a network error, NCCL version 2.26.2\n\
+                ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.\nLast error:\n\
+                socketPollConnect: Connect to 10.1.0.2<42113> returned 113(No route to host) errno 115(Operation now in progress)\n\
+                terminate called after throwing an instance of 'c10::DistBackendError'";
+    let aborted = block(-6, "n1", 0, 45);
+    assert_eq!(blamed(&(watchdog(0, gone) + &aborted)), ("exception".into(), None));
+    let ecc = watchdog(0, "CUDA error: uncorrectable ECC error encountered");
+    assert_eq!(blamed(&(ecc + &aborted)), ("gpu-error".into(), Some("n1".into())));
+    let died = |code: i64| blamed(&block(code, "n1", 0, 45));
+    for code in [-6, -15] {
+        assert_eq!(died(code), ("exception".into(), None), "{code}");
+    }
+    // Rank 9's node, by the numbers of the ranks; rank 0 only lost it.
+    let lost = "[rank0]: torch.distributed.DistBackendError: NCCL error in: x.cpp:1, remote process exited or there was a network error\n";
+    let ecc = "[rank9]: torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered\n";
+    assert_eq!(
+        blamed(&format!("{lost}{ecc}{}", block(1, "n1", 0, 45))),
+        ("gpu-error".into(), Some("n2".into()))
+    );
+    // Where numbers do not go by the order of nodes, they name none.
+    assert_eq!(blamed(&format!("{lost}{ecc}{}", block(1, "n2", 0, 45))), ("gpu-error".into(), None));
+    assert_eq!(blamed(&format!("{lost}{}", block(-9, "n2", 9, 45))), ("rank-died".into(), Some("n2".into())));
+    // Of two nodes at the same time, the one that only aborted gives way, and else none is named.
+    for (code, node) in [(-6, Some("n2".to_owned())), (-9, None)] {
+        let (a, b) = (block(code, "n1", 0, 45), block(-9, "n2", 9, 45));
+        assert_eq!(blamed(&format!("{a}{b}")), ("rank-died".into(), node.clone()), "{code}");
+        assert_eq!(blamed(&format!("{b}{a}")), ("rank-died".into(), node), "{code}");
+    }
+    for code in [-7, -9, -11] {
+        assert_eq!(died(code), ("rank-died".into(), Some("n1".into())), "{code}");
+    }
+}
+
 #[test]
 fn failures_are_read_behind_labels_time_stamps_and_colours() {
     let raised = "Traceback (most recent call last):\n  File \"train.py\", line 3\nKeyError: 'input_ids'\n";
-    let cuda = "[rank9]: RuntimeError: CUDA error: an illegal memory access was encountered\n";
+    let cuda = "[rank9]: RuntimeError: CUDA error: uncorrectable ECC error encountered\n";
     let summary = "Root Cause (first observed failure):\n[0]:\n  host      : n2.local\n  rank      : 9 (local_rank: 1)\n  exitcode  : 1 (pid: 7)\n=====\n";
     let nan = "Rank 13: found NaN in local grad norm in backward pass before data-parallel communication collective. Device: 5, node: n2\n";
     let srun = "srun: error: n1: task 0: Exited with exit code 1\n";
@@ -205,6 +292,30 @@ fn a_nan_loss_is_named_with_its_step() {
     );
     assert_eq!(value(&output, "train.loss_falling"), None, "no slope over a gap");
     assert!(output.data_wrong);
+}
+
+#[test]
+fn a_loss_that_is_not_printed_or_not_readable_is_no_pass() {
+    let lines = |change: &dyn Fn(&str) -> String| {
+        let text = megatron(400.0);
+        let lines = text.lines().zip(1..);
+        lines
+            .map(|(line, at)| if at > 30 { change(line) } else { line.to_owned() } + "\n")
+            .collect::<String>()
+    };
+    let without = |line: &str| {
+        let (before, rest) = line.split_once("lm loss").expect("a loss");
+        format!("{before}{}", rest.split_once("| ").expect("a field").1)
+    };
+    let output = ran(FACTS, &lines(&without), "");
+    assert_eq!(value(&output, "train.loss_finite"), Some(0.0), "Megatron leaves out NaN");
+    assert_eq!(value(&output, "train.loss_falling"), None);
+    assert!(message(&output, NOT_FINITE).expect("reported").contains("no loss at iteration 31, first of 10"));
+    let output = ran(FACTS, &lines(&|line| line.replace("lm loss: ", "lm loss: x")), "");
+    assert_eq!((value(&output, "train.steps"), value(&output, "train.loss_finite")), (Some(30.0), None));
+    assert_eq!(value(&output, "train.loss_falling"), None);
+    let output = ran(FACTS, &lines(&str::to_owned), "");
+    assert_eq!(value(&output, "train.loss_finite"), Some(1.0), "{:?}", output.findings);
 }
 
 #[test]
@@ -321,6 +432,70 @@ fn in_a_hang_the_silent_rank_is_named() {
         output.failure.map(|failure| (failure.cause, failure.node)),
         Some(("collective-timeout".into(), None))
     );
+}
+
+#[test]
+fn ranks_that_say_that_they_called_it_are_not_silent() {
+    let hung = |text: String| {
+        let failure = ran(FACTS, &fsdp(20, falls), &text).failure.expect("a failure");
+        (failure.cause, failure.node, failure.evidence)
+    };
+    let asked = |rank: u64, called: u64| {
+        format!(
+            "[rank{rank}]:[E626 06:24:45.103881913 ProcessGroupNCCL.cpp:1682] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] Received a \
+             dump signal due to a collective timeout from  rank 1 and we will try our best to dump the debug info. Last enqueued \
+             NCCL work: {called}, last completed NCCL work: 80.This is most likely\n"
+        )
+    };
+    let status = |rank: u64, called: u64| {
+        format!(
+            "[rank{rank}]:[E626 06:24:45.103881913 ProcessGroupNCCL.cpp:2241] [PG ID 0 PG GUID 0(default_pg) Rank {rank}]  failure \
+             detected by watchdog at work sequence id: 81 PG status: last enqueued work: {called}, last completed work: 80\n"
+        )
+    };
+    for line in [&asked as &dyn Fn(u64, u64) -> String, &status] {
+        let others = |called: u64| (11..16).map(|rank| line(rank, called)).collect::<String>();
+        let (cause, node, evidence) = hung(waits(0..11) + &others(84));
+        assert_eq!((cause.as_str(), node), ("collective-timeout", None), "{evidence}");
+        let (cause, node, evidence) = hung(waits(0..11) + &others(84) + &line(13, 80));
+        assert_eq!((cause.as_str(), node), ("collective-timeout", None), "{evidence}");
+        assert!(evidence.ends_with("; rank 13 had called 80, they wait in 81"), "{evidence}");
+    }
+    // Of a node that nothing was read of, silence says nothing.
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("stderr");
+    std::fs::write(&path, waits(0..12)).expect("written");
+    let shown = "raw/j/stderr".to_owned();
+    let files = vec![InputFile { role: FileRole::Stderr, path, shown, node: None, part: None, rank: None }];
+    let workload = Workload::Training { facts: FACTS, ranks: 16 };
+    let blank = crate::recipe::testing::job(workload, &[], |_| "n1".into(), 0);
+    let nodes = (1..=4).map(|node| format!("n{node}")).collect();
+    let output = (SPEC.run)(&JobInput { files, nodes, exit_code: Some(1), ..blank });
+    let failure = output.failure.expect("a failure");
+    assert_eq!((failure.cause.as_str(), failure.node), ("collective-timeout", None));
+    assert!(
+        failure.evidence.ends_with("; ranks 12, 13, 14, 15 on n4 reported nothing"),
+        "{}",
+        failure.evidence
+    );
+}
+
+#[test]
+fn ranks_of_smaller_groups_are_those_of_the_job_behind_any_label() {
+    let ray = |text: String| -> String {
+        let line = |line: &str| format!("(Worker[rank={}] pid=7, ip=10.1.2.206) {line}\n", line.len());
+        text.lines().map(line).collect()
+    };
+    let output = ran(FACTS, &fsdp(20, falls), &ray(waits(0..16)));
+    let failure = output.failure.expect("a failure");
+    assert_eq!((failure.cause.as_str(), failure.node), ("collective-timeout", None), "{}", failure.evidence);
+    // Without the number in the job nothing says who is silent.
+    let unnamed = waits(0..15).replace("[Rank ", "[PG ID 1 PG GUID 1(DP) Rank ");
+    let unnamed: String =
+        unnamed.lines().map(|line| format!("{}\n", line.split_once(":[").expect("a label").1)).collect();
+    let output = ran(FACTS, &fsdp(20, falls), &unnamed.replace("E1122", "[E1122"));
+    let failure = output.failure.expect("a failure");
+    assert_eq!((failure.cause.as_str(), failure.node), ("collective-timeout", None), "{}", failure.evidence);
 }
 
 #[test]

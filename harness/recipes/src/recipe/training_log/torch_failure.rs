@@ -1,19 +1,20 @@
-//! Why a training failed by its own messages: an exception of a rank, or a failed rendezvous. Only a GPU error or a
-//! signal blames a node. An exception of the program has no culprit, and after a failed rendezvous either end may be at
-//! fault.
+//! Why a training failed by its own messages: an exception of a rank, or a failed rendezvous. Only an error of the hardware
+//! or a signal blames a node. An exception of the program has no culprit, and after a failed rendezvous either end may be
+//! at fault.
 
-use super::{Failure, JobInput, failure};
+use super::{Failure, JobInput, failure, node_of};
 use crate::recipe::training_log::TrainingFinding;
 use logs::torch_failure::Account;
 
 /// The failure that torch itself reports, if any. `shown` is the file that the lines stand in.
 pub(crate) fn failed_by(
     job: &JobInput,
+    ranks: Option<u32>,
     account: &Account,
     shown: &str,
     by: Option<&String>,
 ) -> Option<Failure> {
-    if let Some(met) = &account.rendezvous {
+    if let Some(met) = account.failed_rendezvous() {
         let said = &met.said;
         let ends = met.to.as_ref().map(|(host, port)| {
             let from = by
@@ -26,25 +27,56 @@ pub(crate) fn failed_by(
         return Some(failure(RENDEZVOUS, None, evidence));
     }
     let cause = account.root_cause.as_ref();
-    let node = cause.and_then(|cause| node_of(job, cause.host.as_deref()?));
+    let host = cause.and_then(|cause| host_of(job, cause.host.as_deref()?));
+    // Other ranks are where their numbers say only if the root cause is.
+    let home = |rank: Option<u64>| match (rank, cause.and_then(|cause| cause.rank)) {
+        (Some(rank), Some(known)) if rank != known => {
+            let is_in_order = host.is_some() && node_of(job, ranks, known) == host;
+            if is_in_order { node_of(job, ranks, rank) } else { None }
+        }
+        (Some(_), None) => None,
+        _ => host,
+    };
     let signal = cause.and_then(|cause| cause.exit_code).filter(|code| *code < 0);
     let who = |rank: Option<u64>| {
-        let rank = rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
-        node.map_or_else(|| rank.clone(), |node| format!("{rank} on {node}"))
+        let shown = rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
+        home(rank).map_or_else(|| shown.clone(), |node| format!("{shown} on {node}"))
     };
-    match (account.first_exception(), signal) {
+    // Who lost a peer knows less than how that one ended.
+    let exception = account.first_exception();
+    let exception =
+        exception.filter(|(_, said)| signal.is_none_or(|code| !is_crash(code)) || !said.is_of_lost_peer());
+    match (exception, signal) {
         (Some((rank, said)), _) => {
             let evidence = format!("{shown}:{}: {}: {}", said.line, who(rank), said.text);
-            match is_hardware_error(&said.text) {
-                true => Some(failure(GPU_ERROR, node, evidence)),
-                false => Some(failure(EXCEPTION, None, evidence)),
+            let sign = hardware_error(&said.text);
+            // What fails alike on several nodes is not the hardware of one.
+            let is_elsewhere = account.exceptions.iter().any(|(other, it)| {
+                other.is_some() && hardware_error(&it.text) == sign && home(*other) != home(rank)
+            });
+            match sign {
+                Some(_) if !is_elsewhere => Some(failure(GPU_ERROR, home(rank), evidence)),
+                _ => Some(failure(EXCEPTION, None, evidence)),
             }
         }
         (None, Some(signal)) => {
             let cause = cause?;
             let evidence =
                 format!("{shown}:{}: {} was killed by signal {}", cause.line, who(cause.rank), -signal);
-            Some(failure("rank-died", node, evidence))
+            match is_crash(signal) {
+                true => {
+                    let others = account.rivals.iter().map(|other| {
+                        let name = other.host.as_deref().unwrap_or("another host");
+                        format!(
+                            "; {name} reports a failure within 5 s of it, exit code {}",
+                            other.exit_code.unwrap_or_default()
+                        )
+                    });
+                    let evidence = evidence + &others.take(3).collect::<String>();
+                    Some(failure("rank-died", host.filter(|_| account.rivals.is_empty()), evidence))
+                }
+                false => Some(failure(EXCEPTION, None, evidence)),
+            }
         }
         (None, None) => None,
     }
@@ -54,16 +86,33 @@ pub(crate) fn failed_by(
 pub(super) const RENDEZVOUS: &str = TrainingFinding::Rendezvous.code();
 /// Cause: an exception of the program; it has no culprit.
 pub const EXCEPTION: &str = TrainingFinding::Exception.code();
-const GPU_ERROR: &str = "gpu-error";
+pub(super) const GPU_ERROR: &str = "gpu-error";
 
-/// Signs of a GPU or of its links; a program that asks for too much memory is none.
-fn is_hardware_error(text: &str) -> bool {
-    let signs = ["CUDA error", "uncorrectable", "ECC error", "NVLink", "Xid", "unspecified launch failure"];
-    signs.iter().any(|sign| text.contains(sign)) && !text.contains("out of memory")
+/// SIGBUS, SIGKILL and SIGSEGV. An abort is the program's own act, and any other signal is sent by somebody.
+fn is_crash(exit_code: i64) -> bool {
+    [-7, -9, -11].contains(&exit_code)
+}
+
+/// The sign of a GPU or of its links at fault. All other CUDA errors may be the program's: an index out of range, an illegal
+/// address, a full GPU, more ranks than GPUs, a wheel without code for this GPU.
+fn hardware_error(text: &str) -> Option<&'static str> {
+    const SIGNS: [&str; 10] = [
+        "uncorrectable",
+        "ECC error",
+        "hardware stack error",
+        "unspecified launch failure",
+        "GPU has fallen off",
+        "Xid",
+        "NVLink",
+        "busy or unavailable",
+        "system not yet initialized",
+        "CUDA error: unknown error",
+    ];
+    SIGNS.into_iter().find(|sign| text.contains(sign))
 }
 
 /// Hosts name themselves with or without their domain.
-fn node_of<'a>(job: &'a JobInput, host: &str) -> Option<&'a String> {
+fn host_of<'a>(job: &'a JobInput, host: &str) -> Option<&'a String> {
     job.nodes.iter().find(|node| host == *node || host.split('.').next() == Some(node.as_str()))
 }
 
