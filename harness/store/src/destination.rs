@@ -216,9 +216,13 @@ mod tests {
             assert_eq!(fs::read_to_string(at(name)).expect("there"), "{}", "{name}");
         }
         // Nor is one added that would be read as the run's.
-        for name in
-            ["run/probe.json", "run/ctrf.json", "run/cases/a/page.html", "run/cases/b/c/page.html", "run/x/../cases/d"]
-        {
+        for name in [
+            "run/probe.json",
+            "run/ctrf.json",
+            "run/cases/a/page.html",
+            "run/cases/b/c/page.html",
+            "run/x/../cases/d",
+        ] {
             let why = write_output(&at(name), b"x").expect_err("left out").to_string();
             assert!(why.contains("a file of a stored run, which is kept as it is"), "{name}: {why}");
             assert!(crate::check_output(&at(name)).is_err() && !at(name).exists(), "{name}");

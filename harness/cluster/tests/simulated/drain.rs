@@ -274,8 +274,16 @@ fn a_harness_that_was_ended_in_the_middle_of_a_re_check_has_left_nothing_to_othe
 #[test]
 fn a_re_check_that_goes_on_is_left_alone() {
     for (user, jobs, why) in [
-        ("alice", "", "reservation `harness_recheck_p5-002` is of user alice: a re-check may be going on; left as it is"),
-        ("ops", "71\n72\n", "a re-check is going on in reservation `harness_recheck_p5-002`, jobs 71 72; left as it is"),
+        (
+            "alice",
+            "",
+            "reservation `harness_recheck_p5-002` is of user alice: a re-check may be going on; left as it is",
+        ),
+        (
+            "ops",
+            "71\n72\n",
+            "a re-check is going on in reservation `harness_recheck_p5-002`, jobs 71 72; left as it is",
+        ),
     ] {
         wait(async {
             let slurm = Slurm { user, jobs, ..Slurm::new() };
