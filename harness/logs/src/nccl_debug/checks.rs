@@ -70,7 +70,7 @@ fn time_outs(reader: &Reader, all: &mut Vec<Finding>) {
         timed_out.sort_by_key(|it| it.at);
     }
     if let Some(first) = timed_out.first() {
-        let mut ranks: Vec<u64> = timed_out.iter().map(|it| it.rank).collect();
+        let mut ranks: Vec<Option<u64>> = timed_out.iter().map(|it| it.rank).collect();
         ranks.sort_unstable();
         ranks.dedup();
         let after = first.after_ms.map_or_else(String::new, |ms| format!(" after {ms} ms"));
@@ -78,8 +78,8 @@ fn time_outs(reader: &Reader, all: &mut Vec<Finding>) {
             .sequence
             .map_or_else(|| "a call".to_owned(), |number| format!("call {number} of its group"));
         let why = format!(
-            "rank {} timed out{after}, first of {}: {call}, {}; another rank never joined this call",
-            first.rank,
+            "{} timed out{after}, first of {}: {call}, {}; another rank never joined this call",
+            rank_name(first.rank),
             ranks.len(),
             first.operation
         );
@@ -91,12 +91,18 @@ fn time_outs(reader: &Reader, all: &mut Vec<Finding>) {
         && least.enqueued < most.enqueued
     {
         let why = format!(
-            "rank {} had reached call {} when it timed out, others call {}: the others waited for it, or it was \
+            "{} had reached call {} when it timed out, others call {}: the others waited for it, or it was \
              delayed earlier",
-            least.rank, least.enqueued, most.enqueued
+            rank_name(least.rank),
+            least.enqueued,
+            most.enqueued
         );
         all.push(Finding::new("nccl-rank-behind", why).line(least.line));
     }
+}
+
+fn rank_name(rank: Option<u64>) -> String {
+    rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"))
 }
 
 fn warnings(reader: &Reader, all: &mut Vec<Finding>) {

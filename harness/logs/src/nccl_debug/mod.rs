@@ -37,7 +37,7 @@ mod wire;
 mod wired;
 mod worlds;
 
-pub use crate::watchdog::{Reached, TimedOut, parse as timed_out};
+pub use crate::watchdog::{Reached, TimedOut, complaining_rank, parse as timed_out, reached};
 pub use advice::{KINDS, Kind};
 pub use call::{OPERATIONS, Operation, type_bytes, type_name};
 pub use compat::{Compat, Script};

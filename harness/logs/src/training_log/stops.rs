@@ -86,8 +86,8 @@ impl Stops {
                 0 => String::new(),
                 more => format!(", and {more} more"),
             };
-            let why =
-                format!("rank {} waited in {}{number} until it timed out{more}", call.rank, call.operation);
+            let rank = call.rank.map_or("a rank".to_owned(), |rank| format!("rank {rank}"));
+            let why = format!("{rank} waited in {}{number} until it timed out{more}", call.operation);
             findings.push(finding(call.line, why));
         }
         for (line, text) in self.signs.into_iter().flatten() {

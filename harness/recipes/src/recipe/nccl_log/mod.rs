@@ -234,7 +234,7 @@ fn add_job_metrics(job: &JobInput, log: &NcclLog, output: &mut Output) {
     if checks.pairs > 0 {
         give(&UNMATCHED, checks.unmatched as f64);
     }
-    let mut ranks: Vec<u64> = log.timed_out.iter().map(|it| it.rank).collect();
+    let mut ranks: Vec<Option<u64>> = log.timed_out.iter().map(|it| it.rank).collect();
     ranks.sort_unstable();
     ranks.dedup();
     give(&TIMED_OUT, ranks.len() as f64);

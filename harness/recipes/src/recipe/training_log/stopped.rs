@@ -21,6 +21,8 @@ pub(in crate::recipe) fn find_causes(
     output: &mut Output,
 ) -> bool {
     let mut waiting: BTreeSet<u64> = BTreeSet::new();
+    // Time-outs of which only the number in a smaller group is known.
+    let mut unnamed = 0;
     let mut first: Option<(String, u64, String)> = None;
     let mut nan = false;
     // The failure by torch's own report: one with a root cause wins.
@@ -35,7 +37,8 @@ pub(in crate::recipe) fn find_causes(
             reader.line(&piece.text, line);
             let text = piece.plain();
             if let Some(timed_out) = timed_out(&text, line) {
-                waiting.insert(global_rank(&text).unwrap_or(timed_out.rank));
+                waiting.extend(timed_out.rank);
+                unnamed += u64::from(timed_out.rank.is_none());
                 first.get_or_insert_with(|| (file.shown.clone(), line, timed_out.operation));
             }
             if let Some(named) = nan_rank(&text).filter(|_| !nan) {
@@ -61,7 +64,7 @@ pub(in crate::recipe) fn find_causes(
         output.failure.get_or_insert(timed_out_hang(
             job,
             ranks,
-            &waiting,
+            (&waiting, unnamed),
             &format!("{file}:{line}"),
             &operation,
         ));
@@ -95,25 +98,19 @@ fn from_ras(late: Late) -> Failure {
     failure(cause, late.node.as_ref(), late.evidence)
 }
 
-/// `[rank13]:[E1122 ...] [Rank 5] ...`: the number in brackets at the front is that of the whole job.
-fn global_rank(text: &str) -> Option<u64> {
-    let (_, rest) = text.split_once("[rank")?;
-    rest.split_once(']')?.0.parse().ok()
-}
-
 fn timed_out_hang(
     job: &JobInput,
     ranks: Option<u32>,
-    waiting: &BTreeSet<u64>,
+    (waiting, unnamed): (&BTreeSet<u64>, u64),
     place: &str,
     operation: &str,
 ) -> Failure {
     let silent: Vec<u64> =
         (0..u64::from(ranks.unwrap_or(0))).filter(|rank| !waiting.contains(rank)).collect();
-    let waited = format!("ranks that timed out in {operation}: {}", waiting.len());
+    let waited = format!("ranks that timed out in {operation}: {}", waiting.len() as u64 + unnamed);
     match silent.as_slice() {
         // Silence is evidence only where most ranks wait.
-        [rank, more @ ..] if silent.len() * 2 <= waiting.len() => {
+        [rank, more @ ..] if silent.len() * 2 <= waiting.len() && unnamed == 0 => {
             let shown: Vec<String> = silent.iter().map(u64::to_string).collect();
             let which = if more.is_empty() { "rank" } else { "ranks" };
             let node = node_of(job, ranks, *rank);

@@ -389,6 +389,23 @@ fn in_a_hang_the_silent_rank_is_named() {
 }
 
 #[test]
+fn ranks_of_smaller_groups_are_those_of_the_job_behind_any_label() {
+    let ray = |text: String| -> String {
+        let line = |line: &str| format!("(Worker[rank={}] pid=7, ip=10.1.2.206) {line}\n", line.len());
+        text.lines().map(line).collect()
+    };
+    let output = ran(FACTS, &fsdp(20, falls), &ray(waits(0..16)));
+    let failure = output.failure.expect("a failure");
+    assert_eq!((failure.cause.as_str(), failure.node), ("collective-timeout", None), "{}", failure.evidence);
+    // Without the number in the job nothing says who is silent.
+    let unnamed = waits(0..15).replace("[Rank ", "[PG ID 1 PG GUID 1(DP) Rank ");
+    let unnamed: String = unnamed.lines().map(|line| format!("{}\n", line.split_once(":[").expect("a label").1)).collect();
+    let output = ran(FACTS, &fsdp(20, falls), &unnamed.replace("E1122", "[E1122"));
+    let failure = output.failure.expect("a failure");
+    assert_eq!((failure.cause.as_str(), failure.node), ("collective-timeout", None), "{}", failure.evidence);
+}
+
+#[test]
 fn a_rank_that_reports_nan_is_named_with_its_gpu() {
     let said = "AssertionError: Rank 13: found NaN in local grad norm in backward pass before data-parallel communication \
                 collective. Device: 5, node: n2.cluster.local\n";
