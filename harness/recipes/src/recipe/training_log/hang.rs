@@ -15,7 +15,7 @@ const MISMATCH: &str = TrainingFinding::CollectiveMismatch.code();
 /// Cause: the dumps do not show where it began; it has no culprit.
 pub(super) const UNDECIDED: &str = TrainingFinding::HangUndecided.code();
 /// Cause: all wait, and nothing contradicts that a node may be at fault.
-const TIMEOUT: &str = "collective-timeout";
+pub(super) const TIMEOUT: &str = "collective-timeout";
 /// Of all dumps together: those of 4096 ranks.
 const MOST_ENTRIES: usize = 8 << 20;
 /// Of a report of the request, which has a line for each rank of its node.

@@ -1,15 +1,15 @@
 //! Why a training stopped, from the messages of PyTorch and Megatron: NCCL calls that timed out, and a rank with NaN.
 //! In a hang the waiting ranks complain; the culprit is the rank that stays silent.
 
-use super::hang::{self, Hang, UNDECIDED};
-use super::torch_failure::failed_by;
+use super::hang::{self, Hang, TIMEOUT, UNDECIDED};
+use super::torch_failure::{GPU_ERROR, failed_by};
 use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure, node_of};
 use crate::recipe::ras_hang::{self, Behind, DESYNC, Late};
-use logs::nccl_debug::timed_out;
+use logs::nccl_debug::{TimedOut, complaining_rank, reached, timed_out};
 use logs::stream::Pieces;
 use logs::torch_failure::Reader;
 use metric::finding::Finding;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 
@@ -20,10 +20,7 @@ pub(in crate::recipe) fn find_causes(
     behind: Behind,
     output: &mut Output,
 ) -> bool {
-    let mut waiting: BTreeSet<u64> = BTreeSet::new();
-    // Time-outs of which only the number in a smaller group is known.
-    let mut unnamed = 0;
-    let mut first: Option<(String, u64, String)> = None;
+    let mut complaints = Complaints::default();
     let mut nan = false;
     // The failure by torch's own report: one with a root cause wins.
     let mut raised: Option<(bool, Failure)> = None;
@@ -36,11 +33,7 @@ pub(in crate::recipe) fn find_causes(
             let line = piece.line;
             reader.line(&piece.text, line);
             let text = piece.plain();
-            if let Some(timed_out) = timed_out(&text, line) {
-                waiting.extend(timed_out.rank);
-                unnamed += u64::from(timed_out.rank.is_none());
-                first.get_or_insert_with(|| (file.shown.clone(), line, timed_out.operation));
-            }
+            complaints.line(&text, &file.shown, line);
             if let Some(named) = nan_rank(&text).filter(|_| !nan) {
                 nan = true;
                 report_nan(job, file, line, &named, output);
@@ -60,17 +53,11 @@ pub(in crate::recipe) fn find_causes(
     if let Some(failure) = decided {
         output.failure.get_or_insert(failure);
     }
-    if let Some((file, line, operation)) = first {
-        output.failure.get_or_insert(timed_out_hang(
-            job,
-            ranks,
-            (&waiting, unnamed),
-            &format!("{file}:{line}"),
-            &operation,
-        ));
-    }
     // An exception that a successful program caught is no failure.
-    if let Some((_, failure)) = raised.filter(|_| job.exit_code != Some(0)) {
+    let raised = raised.map(|(_, failure)| failure).filter(|_| job.exit_code != Some(0));
+    // The hardware is why the others waited.
+    let hardware = raised.clone().filter(|failure| failure.cause == GPU_ERROR && failure.node.is_some());
+    for failure in [hardware, complaints.hang(job, ranks), raised].into_iter().flatten() {
         output.failure.get_or_insert(failure);
     }
     if let Some(failure) = undecided {
@@ -98,27 +85,71 @@ fn from_ras(late: Late) -> Failure {
     failure(cause, late.node.as_ref(), late.evidence)
 }
 
-fn timed_out_hang(
-    job: &JobInput,
-    ranks: Option<u32>,
-    (waiting, unnamed): (&BTreeSet<u64>, u64),
-    place: &str,
-    operation: &str,
-) -> Failure {
-    let silent: Vec<u64> =
-        (0..u64::from(ranks.unwrap_or(0))).filter(|rank| !waiting.contains(rank)).collect();
-    let waited = format!("ranks that timed out in {operation}: {}", waiting.len() as u64 + unnamed);
-    match silent.as_slice() {
-        // Silence is evidence only where most ranks wait.
-        [rank, more @ ..] if silent.len() * 2 <= waiting.len() && unnamed == 0 => {
-            let shown: Vec<String> = silent.iter().map(u64::to_string).collect();
-            let which = if more.is_empty() { "rank" } else { "ranks" };
-            let node = node_of(job, ranks, *rank);
-            let is_same = more.iter().all(|other| node_of(job, ranks, *other) == node);
-            let evidence = format!("{place}: {waited}; {which} {} never called it", shown.join(", "));
-            failure(DESYNC, node.filter(|_| is_same), evidence)
+/// What the watchdogs of the ranks report of collectives that did not end.
+#[derive(Default)]
+struct Complaints {
+    /// The first time-out, and its place.
+    first: Option<(String, TimedOut)>,
+    waiting: BTreeSet<u64>,
+    /// Time-outs of which only the number in a smaller group is known.
+    unnamed: u64,
+    /// Ranks that report anything, such as that others asked them for a dump.
+    heard: BTreeSet<u64>,
+    /// By process group and rank, the last collective that it called.
+    called: BTreeMap<(Option<String>, u64), u64>,
+}
+
+impl Complaints {
+    fn line(&mut self, text: &str, file: &str, line: u64) {
+        self.heard.extend(complaining_rank(text));
+        if let Some(reached) = reached(text, line)
+            && let Some(rank) = reached.rank
+        {
+            self.heard.insert(rank);
+            self.called.insert((reached.group, rank), reached.enqueued);
         }
-        _ => failure("collective-timeout", None, format!("{place}: {waited}")),
+        if let Some(timed_out) = timed_out(text, line) {
+            self.heard.extend(timed_out.rank);
+            self.waiting.extend(timed_out.rank);
+            self.unnamed += u64::from(timed_out.rank.is_none());
+            self.first.get_or_insert_with(|| (format!("{file}:{line}"), timed_out));
+        }
+    }
+
+    fn hang(&self, job: &JobInput, ranks: Option<u32>) -> Option<Failure> {
+        let (place, call) = self.first.as_ref()?;
+        let waited = self.waiting.len() as u64 + self.unnamed;
+        let waited = format!("{place}: ranks that timed out in {}: {waited}", call.operation);
+        let silent: Vec<u64> =
+            (0..u64::from(ranks.unwrap_or(0))).filter(|rank| !self.heard.contains(rank)).collect();
+        let shown: Vec<String> = silent.iter().map(u64::to_string).collect();
+        let shown = format!("{} {}", if silent.len() == 1 { "rank" } else { "ranks" }, shown.join(", "));
+        // Silence is evidence only where most ranks wait.
+        if let [rank, more @ ..] = silent.as_slice()
+            && silent.len() * 2 <= self.waiting.len()
+            && self.unnamed == 0
+        {
+            let home = |rank: u64| node_of(job, ranks, rank);
+            let node = home(*rank).filter(|node| more.iter().all(|other| home(*other) == Some(*node)));
+            // A node of which no rank was read may be silent for another reason.
+            let is_read = |node: &String| self.heard.iter().any(|rank| home(*rank) == Some(node));
+            return Some(match node {
+                Some(node) if !is_read(node) => {
+                    failure(TIMEOUT, None, format!("{waited}; {shown} on {node} reported nothing"))
+                }
+                _ => failure(DESYNC, node, format!("{waited}; {shown} never called it")),
+            });
+        }
+        let behind = self.behind(call).unwrap_or_default();
+        Some(failure(TIMEOUT, None, format!("{waited}{behind}")))
+    }
+
+    /// The rank that came least far. It is a hint: PyTorch counts a call when it returns.
+    fn behind(&self, call: &TimedOut) -> Option<String> {
+        let ((group, rank), called) = self.called.iter().min_by_key(|(_, called)| **called)?;
+        let is_one_group = self.called.keys().all(|(other, _)| other == group);
+        let sequence = call.sequence.filter(|sequence| is_one_group && called < sequence)?;
+        Some(format!("; rank {rank} had called {called}, they wait in {sequence}"))
     }
 }
 

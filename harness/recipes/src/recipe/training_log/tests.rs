@@ -389,6 +389,48 @@ fn in_a_hang_the_silent_rank_is_named() {
 }
 
 #[test]
+fn ranks_that_say_that_they_called_it_are_not_silent() {
+    let hung = |text: String| {
+        let failure = ran(FACTS, &fsdp(20, falls), &text).failure.expect("a failure");
+        (failure.cause, failure.node, failure.evidence)
+    };
+    let asked = |rank: u64, called: u64| {
+        format!(
+            "[rank{rank}]:[E626 06:24:45.103881913 ProcessGroupNCCL.cpp:1682] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] Received a \
+             dump signal due to a collective timeout from  rank 1 and we will try our best to dump the debug info. Last enqueued \
+             NCCL work: {called}, last completed NCCL work: 80.This is most likely\n"
+        )
+    };
+    let status = |rank: u64, called: u64| {
+        format!(
+            "[rank{rank}]:[E626 06:24:45.103881913 ProcessGroupNCCL.cpp:2241] [PG ID 0 PG GUID 0(default_pg) Rank {rank}]  failure \
+             detected by watchdog at work sequence id: 81 PG status: last enqueued work: {called}, last completed work: 80\n"
+        )
+    };
+    for line in [&asked as &dyn Fn(u64, u64) -> String, &status] {
+        let others = |called: u64| (11..16).map(|rank| line(rank, called)).collect::<String>();
+        let (cause, node, evidence) = hung(waits(0..11) + &others(84));
+        assert_eq!((cause.as_str(), node), ("collective-timeout", None), "{evidence}");
+        let (cause, node, evidence) = hung(waits(0..11) + &others(84) + &line(13, 80));
+        assert_eq!((cause.as_str(), node), ("collective-timeout", None), "{evidence}");
+        assert!(evidence.ends_with("; rank 13 had called 80, they wait in 81"), "{evidence}");
+    }
+    // Of a node that nothing was read of, silence says nothing.
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("stderr");
+    std::fs::write(&path, waits(0..12)).expect("written");
+    let shown = "raw/j/stderr".to_owned();
+    let files = vec![InputFile { role: FileRole::Stderr, path, shown, node: None, part: None, rank: None }];
+    let workload = Workload::Training { facts: FACTS, ranks: 16 };
+    let blank = crate::recipe::testing::job(workload, &[], |_| "n1".into(), 0);
+    let nodes = (1..=4).map(|node| format!("n{node}")).collect();
+    let output = (SPEC.run)(&JobInput { files, nodes, exit_code: Some(1), ..blank });
+    let failure = output.failure.expect("a failure");
+    assert_eq!((failure.cause.as_str(), failure.node), ("collective-timeout", None));
+    assert!(failure.evidence.ends_with("; ranks 12, 13, 14, 15 on n4 reported nothing"), "{}", failure.evidence);
+}
+
+#[test]
 fn ranks_of_smaller_groups_are_those_of_the_job_behind_any_label() {
     let ray = |text: String| -> String {
         let line = |line: &str| format!("(Worker[rank={}] pid=7, ip=10.1.2.206) {line}\n", line.len());

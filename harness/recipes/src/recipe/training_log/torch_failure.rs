@@ -69,7 +69,7 @@ pub(crate) fn failed_by(
 pub(super) const RENDEZVOUS: &str = TrainingFinding::Rendezvous.code();
 /// Cause: an exception of the program; it has no culprit.
 pub const EXCEPTION: &str = TrainingFinding::Exception.code();
-const GPU_ERROR: &str = "gpu-error";
+pub(super) const GPU_ERROR: &str = "gpu-error";
 
 /// The sign of a GPU or of its links at fault. All other CUDA errors may be the program's: an index out of range, an illegal
 /// address, a full GPU, more ranks than GPUs, a wheel without code for this GPU.
