@@ -1,7 +1,8 @@
 //! What PyTorch says of a training that failed: the failure summary of torchelastic, the last exception of each rank, and
 //! ranks that could not meet. Lines in, one account out; it judges nothing.
 
-use crate::text::{Plain, plain};
+use crate::text::{Plain, plain, without_escapes};
+use crate::watchdog::global_rank;
 use std::collections::BTreeMap;
 
 /// So many ranks' exceptions are kept: more add nothing.
@@ -12,6 +13,8 @@ const MOST_OPEN: usize = 4096;
 const LONGEST: usize = 300;
 const ROOT_CAUSE: &str = "Root Cause (first observed failure)";
 const TRACEBACK: &str = "Traceback (most recent call last):";
+/// Since PyTorch 2 the watchdog ends the process with an abort, without an exception in Python.
+const WATCHDOG: &str = "watchdog thread terminated with exception: ";
 
 /// Reads the lines of all files of a job, in their order.
 #[derive(Debug, Default)]
@@ -94,6 +97,9 @@ pub struct Rendezvous {
 impl Reader {
     /// Takes the next line, with whatever launchers and log collectors put around it; `line` is its number.
     pub fn line(&mut self, text: &str, line: u64) {
+        if let Some((before, why)) = text.split_once(WATCHDOG) {
+            return self.watchdog(before, why, line);
+        }
         let Plain { tag, text, numbers, .. } = plain(text, begins);
         let text = text.trim_end();
         self.has_torchrun |= numbers.local_rank.is_some()
@@ -124,6 +130,16 @@ impl Reader {
         }
         if numbers.rank.is_none() {
             self.closed(&tag, |open| open.traceback = false);
+        }
+    }
+
+    /// What a watchdog gives as its reason, as its rank's exception. A time-out is none: it is read elsewhere.
+    fn watchdog(&mut self, before: &str, why: &str, line: u64) {
+        let key = (global_rank(before), String::new());
+        let is_new = self.exceptions.len() < MOST_RANKS && !self.exceptions.contains_key(&key);
+        if is_new && !why.contains("Watchdog caught collective operation timeout") {
+            let said = Said { text: cut(&without_escapes(why)).trim_end().to_owned(), line };
+            self.exceptions.insert(key, Exception { said, task: None });
         }
     }
 

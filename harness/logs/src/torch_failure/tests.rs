@@ -107,6 +107,20 @@ fn ranks_are_those_of_labels_that_number_them() {
 }
 
 #[test]
+fn what_a_watchdog_gives_as_its_reason_is_the_exception_of_its_rank() {
+    let text = "[default0]:[rank12]:[E817 17:40:34.227531918 ProcessGroupNCCL.cpp:1515] [PG 0 (default_pg) Rank 12] Process group \
+                watchdog thread terminated with exception: CUDA error: uncorrectable ECC error encountered\n\
+                [default0]:terminate called after throwing an instance of 'c10::DistBackendError'\n\
+                [default0]:  what():  [PG 0 (default_pg) Rank 12] Process group watchdog thread terminated with exception: CUDA error: x\n";
+    let account = read(text);
+    let expected = (Some(12), "CUDA error: uncorrectable ECC error encountered");
+    assert_eq!(account.first_exception().map(|(rank, said)| (rank, said.text.as_str())), Some(expected));
+    let timed_out = "[rank2]:[E1 x.cpp:1] [Rank 2] NCCL watchdog thread terminated with exception: [Rank 2] Watchdog caught \
+                     collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)\n";
+    assert_eq!(read(timed_out), Account::default());
+}
+
+#[test]
 fn tracebacks_that_interleave_are_parted_by_their_labels() {
     let text = "0: Traceback (most recent call last):\n1: ValueError: prose\n1: Traceback (most recent call last):\n\
                 0: KeyError: 'a'\n1: OSError: b\n0: IOError: prose\n";

@@ -366,6 +366,12 @@ fn why_a_training_failed_is_a_finding() {
                 + "[rank5]: Traceback (most recent call last):\n[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to\n",
             "rank 5: torch.OutOfMemoryError: CUDA out of memory. Tried to",
         ),
+        (
+            run(1..=3)
+                + "[default0]:[rank12]:[E817 17:40:34.227531918 ProcessGroupNCCL.cpp:1515] [PG 0 (default_pg) Rank 12] Process \
+                   group watchdog thread terminated with exception: CUDA error: uncorrectable ECC error encountered\n",
+            "rank 12: CUDA error: uncorrectable ECC error encountered",
+        ),
         (run(1..=3) + timeout, "rank 3 waited in ALLREDUCE 96 until it timed out"),
         (format!("{bar}{timeout}"), "rank 3 waited in ALLREDUCE 96 until it timed out"),
         (

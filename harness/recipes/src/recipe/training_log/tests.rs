@@ -157,6 +157,31 @@ fn only_errors_of_the_hardware_blame_a_node() {
 }
 
 #[test]
+fn a_rank_that_noticed_that_its_peer_was_gone_is_not_blamed() {
+    let watchdog = |rank: u64, why: &str| {
+        format!(
+            "[rank{rank}]:[E1212 11:37:23.484910490 ProcessGroupNCCL.cpp:2068] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] Process \
+             group watchdog thread terminated with exception: {why}\n"
+        )
+    };
+    let gone = "NCCL error: remote process exited or there was a network error, NCCL version 2.26.2\n\
+                ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.\nLast error:\n\
+                socketPollConnect: Connect to 10.1.0.2<42113> returned 113(No route to host) errno 115(Operation now in progress)\n\
+                terminate called after throwing an instance of 'c10::DistBackendError'";
+    let aborted = block(-6, "n1", 0, 45);
+    assert_eq!(blamed(&(watchdog(0, gone) + &aborted)), ("exception".into(), None));
+    let ecc = watchdog(0, "CUDA error: uncorrectable ECC error encountered");
+    assert_eq!(blamed(&(ecc + &aborted)), ("gpu-error".into(), Some("n1".into())));
+    let died = |code: i64| blamed(&block(code, "n1", 0, 45));
+    for code in [-6, -15] {
+        assert_eq!(died(code), ("exception".into(), None), "{code}");
+    }
+    for code in [-7, -9, -11] {
+        assert_eq!(died(code), ("rank-died".into(), Some("n1".into())), "{code}");
+    }
+}
+
+#[test]
 fn failures_are_read_behind_labels_time_stamps_and_colours() {
     let raised = "Traceback (most recent call last):\n  File \"train.py\", line 3\nKeyError: 'input_ids'\n";
     let cuda = "[rank9]: RuntimeError: CUDA error: uncorrectable ECC error encountered\n";

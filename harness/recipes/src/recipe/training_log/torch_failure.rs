@@ -59,7 +59,10 @@ pub(crate) fn failed_by(
             let cause = cause?;
             let evidence =
                 format!("{shown}:{}: {} was killed by signal {}", cause.line, who(cause.rank), -signal);
-            Some(failure("rank-died", host, evidence))
+            match CRASHES.contains(&-signal) {
+                true => Some(failure("rank-died", host, evidence)),
+                false => Some(failure(EXCEPTION, None, evidence)),
+            }
         }
         (None, None) => None,
     }
@@ -69,6 +72,8 @@ pub(crate) fn failed_by(
 pub(super) const RENDEZVOUS: &str = TrainingFinding::Rendezvous.code();
 /// Cause: an exception of the program; it has no culprit.
 pub const EXCEPTION: &str = TrainingFinding::Exception.code();
+/// SIGBUS, SIGKILL and SIGSEGV. An abort is the program's own act, and any other signal is sent by somebody.
+const CRASHES: [i64; 3] = [7, 9, 11];
 pub(super) const GPU_ERROR: &str = "gpu-error";
 
 /// The sign of a GPU or of its links at fault. All other CUDA errors may be the program's: an index out of range, an illegal
