@@ -59,7 +59,7 @@ pub struct Account {
     pub root_cause: Option<RootCause>,
     /// By rank; nothing where the line does not bear one.
     pub exceptions: BTreeMap<Option<u64>, Said>,
-    /// The first, or the first that has an address.
+    /// The first, or the first that has an address; errors go before warnings.
     pub rendezvous: Option<Rendezvous>,
 }
 
@@ -90,6 +90,8 @@ pub struct RootCause {
 pub struct Rendezvous {
     /// The host that was to be reached, and its port, where the line says them.
     pub to: Option<(String, u32)>,
+    /// Healthy jobs print warnings, while they try again or take the other address family.
+    pub is_warning: bool,
     /// The line that shows it.
     pub said: Said,
 }
@@ -106,9 +108,8 @@ impl Reader {
             || text.contains("torch.distributed.elastic")
             || text.contains("torch/distributed/run.py");
         if let Some(found) = rendezvous(text, line) {
-            let is_better =
-                self.rendezvous.as_ref().is_none_or(|known| known.to.is_none() && found.to.is_some());
-            if is_better {
+            let rank = |it: &Rendezvous| (!it.is_warning, it.to.is_some());
+            if self.rendezvous.as_ref().is_none_or(|known| rank(known) < rank(&found)) {
                 self.rendezvous = Some(found);
             }
         }
@@ -233,6 +234,14 @@ fn begins(text: &str) -> bool {
 }
 
 impl Account {
+    /// The failed rendezvous, where no exception or signal shows that the job failed of something else.
+    pub fn failed_rendezvous(&self) -> Option<&Rendezvous> {
+        let met = self.rendezvous.as_ref()?;
+        let is_killed = || self.root_cause.as_ref().and_then(|cause| cause.exit_code).is_some_and(|code| code < 0);
+        let is_other = self.exceptions.values().any(|said| !is_of_rendezvous(&said.text));
+        (!is_other && !(met.is_warning && is_killed())).then_some(met)
+    }
+
     /// The exception that began it: that of the rank that torchelastic saw fail first, else the first that was said.
     pub fn first_exception(&self) -> Option<(Option<u64>, &Said)> {
         let own = self.root_cause.as_ref().and_then(|cause| {
@@ -277,7 +286,17 @@ fn rendezvous(text: &str, line: u64) -> Option<Rendezvous> {
     ];
     let is_one = signs.iter().any(|sign| text.contains(sign))
         || (text.contains("failed to connect to") && text.contains("29500"));
-    is_one.then(|| Rendezvous { to: address(text), said: Said { text: cut(text.trim()), line } })
+    // `[W1122 01:02:03.123 socket.cpp:752] [c10d] ...`.
+    let level = text.split_once("socket.cpp").and_then(|(before, _)| before.rsplit_once('['));
+    let is_warning = level.is_some_and(|(_, level)| level.starts_with('W'));
+    is_one.then(|| Rendezvous { to: address(text), is_warning, said: Said { text: cut(text.trim()), line } })
+}
+
+/// Whether an exception is what a failed rendezvous raises, or what ends ranks that wait in it.
+fn is_of_rendezvous(text: &str) -> bool {
+    let name = text.split(':').next().unwrap_or_default();
+    let ends = ["DistNetworkError", "DistStoreError", "SignalException", "KeyboardInterrupt"];
+    name.contains("Rendezvous") || ends.iter().any(|end| name.ends_with(end)) || rendezvous(text, 0).is_some()
 }
 
 fn address(text: &str) -> Option<(String, u32)> {

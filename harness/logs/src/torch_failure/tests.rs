@@ -84,6 +84,25 @@ fn ranks_that_could_not_meet_say_where_they_wanted_to() {
 }
 
 #[test]
+fn a_warning_of_the_first_second_hides_no_later_cause() {
+    let warning = "[W socket.cpp:663] [c10d] The client socket has failed to connect to [n1]:29500 (errno: 111 - Connection refused).\n";
+    let error = "[E socket.cpp:957] [c10d] The client socket has timed out after 60s while trying to connect to (n2, 29500).\n";
+    let failed = |text: &str| {
+        let account = read(text);
+        account.failed_rendezvous().map(|met| (met.to.clone().map(|(host, _)| host), met.is_warning))
+    };
+    let on = |host: &str, is_warning: bool| Some((Some(host.to_owned()), is_warning));
+    assert_eq!(failed(warning), on("n1", true), "nothing else is known");
+    assert_eq!(failed(&format!("{warning}{error}")), on("n2", false));
+    let raised = |what: &str| format!("{warning}{error}[rank9]: {what}\n");
+    assert_eq!(failed(&raised("torch.distributed.DistNetworkError: The client socket has timed out")), on("n2", false));
+    assert_eq!(failed(&raised("torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered")), None);
+    let killed = "Root Cause (first observed failure):\n  rank      : 9 (local_rank: 1)\n  exitcode  : -9 (pid: 7)\n";
+    assert_eq!(failed(&format!("{warning}{killed}")), None);
+    assert_eq!(failed(&format!("{error}{killed}")), on("n2", false));
+}
+
+#[test]
 fn ranks_are_those_of_labels_that_number_them() {
     let failed = |label: &str| format!("{label}Traceback (most recent call last):\n{label}KeyError: 'x'\n");
     let rank = |text: &str| read(text).first_exception().map(|(rank, _)| rank);

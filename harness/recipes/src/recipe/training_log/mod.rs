@@ -201,6 +201,10 @@ fn run(job: &JobInput) -> Output {
     };
     let has_nan = stopped::find_causes(job, ranks, Behind::MayWait, &mut output);
     let Some(ReferenceLogs { steps, time, garbled_losses }) = read(job, &mut output) else { return output };
+    // Ranks that train have met.
+    if output.failure.as_ref().is_some_and(|failure| failure.cause == torch_failure::RENDEZVOUS) {
+        output.failure = None;
+    }
     // The steps are those of one rank; NaN on any rank counts.
     let of_nan = [NOT_FINITE, TrainingFinding::GradNotFinite.code(), NAN_ITERATIONS];
     let nan = has_nan || output.findings.iter().any(|it| of_nan.contains(&it.code.as_str()));

@@ -40,7 +40,8 @@ pub(in crate::recipe) fn find_causes(
             }
         }
         let account = reader.finish();
-        let is_sure = account.root_cause.is_some() || account.rendezvous.is_some();
+        let is_sure =
+            account.root_cause.is_some() || account.failed_rendezvous().is_some_and(|met| !met.is_warning);
         if let Some(failure) = failed_by(job, ranks, &account, &file.shown, file.node.as_ref())
             && raised.as_ref().is_none_or(|(sure, _)| is_sure && !sure)
         {

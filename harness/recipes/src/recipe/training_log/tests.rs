@@ -94,8 +94,11 @@ fn failures_are_reported_with_the_training_s_own_message() {
     let (cause, node, _) = failed(1, &format!("{key}{summary}")).expect("reported");
     assert_eq!((cause.as_str(), node), ("exception", None), "the program's own fault");
     let met = "The client socket has timed out after 60000ms while trying to connect to (n1, 29500).\n";
-    let (cause, node, evidence) = failed(1, &format!("{met}{key}")).expect("reported");
+    let (cause, node, evidence) = failed(1, met).expect("reported");
     assert_eq!((cause.as_str(), node), ("rendezvous", None));
+    // Ranks that raise something else had met.
+    let (cause, ..) = failed(1, &format!("{met}{key}")).expect("reported");
+    assert_eq!(cause, "exception");
     assert!(evidence.contains("n2 did not reach n1:29500"), "{evidence}");
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn failed_by(
     shown: &str,
     by: Option<&String>,
 ) -> Option<Failure> {
-    if let Some(met) = &account.rendezvous {
+    if let Some(met) = account.failed_rendezvous() {
         let said = &met.said;
         let ends = met.to.as_ref().map(|(host, port)| {
             let from = by
