@@ -5,8 +5,8 @@ use crate::text::{Plain, plain, without_escapes};
 use crate::watchdog::global_rank;
 use std::collections::BTreeMap;
 
-/// So many ranks' exceptions are kept: more add nothing.
-const MOST_RANKS: usize = 64;
+/// So many ranks' exceptions and nodes' root causes are kept: more add nothing.
+const MOST_RANKS: usize = 4096;
 /// So many labels may have a traceback or a block open at once.
 const MOST_OPEN: usize = 4096;
 /// Of a longer line the rest is left out.
@@ -15,6 +15,9 @@ const ROOT_CAUSE: &str = "Root Cause (first observed failure)";
 const TRACEBACK: &str = "Traceback (most recent call last):";
 /// Since PyTorch 2 the watchdog ends the process with an abort, without an exception in Python.
 const WATCHDOG: &str = "watchdog thread terminated with exception: ";
+
+/// What stands between an exception and the one that its handling raised, such as in a clean-up.
+const CHAINS: [&str; 2] = ["During handling of the above exception", "The above exception was the direct cause"];
 
 /// Reads the lines of all files of a job, in their order.
 #[derive(Debug, Default)]
@@ -50,6 +53,8 @@ struct Exception {
     said: Said,
     /// A rank where the launcher starts each rank itself.
     task: Option<u64>,
+    /// The next one follows from it.
+    is_chained: bool,
 }
 
 /// What was said, and where.
@@ -119,15 +124,29 @@ impl Reader {
             self.opened(&tag, |open| open.traceback = numbers.rank.is_none());
             return;
         }
+        let key = (numbers.rank, if numbers.rank.is_some() { String::new() } else { tag.clone() });
+        if let Some(known) = self.exceptions.get_mut(&key) {
+            known.is_chained |= CHAINS.iter().any(|chain| rest.starts_with(chain));
+            // NCCL says below its error what CUDA said.
+            let said = &mut known.said.text;
+            if rest.starts_with("Cuda failure ") && said.contains("unhandled cuda error") && !said.contains(rest) {
+                *said = format!("{}; {}", said.chars().take(LONGEST / 2).collect::<String>(), cut(rest));
+            }
+        }
         // Without a rank, prose may look like an exception anywhere but behind its traceback.
         let in_traceback = self.open.get(&tag).is_some_and(|open| open.traceback);
         if !is_exception(rest) || !(numbers.rank.is_some() || in_traceback) {
             return;
         }
-        let key = (numbers.rank, if numbers.rank.is_some() { String::new() } else { tag.clone() });
-        if self.exceptions.len() < MOST_RANKS || self.exceptions.contains_key(&key) {
-            let task = numbers.task.filter(|_| numbers.local_rank.is_none());
-            self.exceptions.insert(key, Exception { said: Said { text: cut(rest), line }, task });
+        let task = numbers.task.filter(|_| numbers.local_rank.is_none());
+        let next = Exception { said: Said { text: cut(rest), line }, task, is_chained: false };
+        let is_room = self.exceptions.len() < MOST_RANKS;
+        match self.exceptions.get_mut(&key) {
+            // Of a chain the first counts.
+            Some(known) if known.is_chained => known.is_chained = false,
+            Some(known) => *known = next,
+            None if is_room => drop(self.exceptions.insert(key, next)),
+            None => {}
         }
         if numbers.rank.is_none() {
             self.closed(&tag, |open| open.traceback = false);
@@ -140,7 +159,7 @@ impl Reader {
         let is_new = self.exceptions.len() < MOST_RANKS && !self.exceptions.contains_key(&key);
         if is_new && !why.contains("Watchdog caught collective operation timeout") {
             let said = Said { text: cut(&without_escapes(why)).trim_end().to_owned(), line };
-            self.exceptions.insert(key, Exception { said, task: None });
+            self.exceptions.insert(key, Exception { said, task: None, is_chained: false });
         }
     }
 
@@ -229,6 +248,7 @@ fn begins(text: &str) -> bool {
     bare.starts_with(TRACEBACK)
         || bare.starts_with(ROOT_CAUSE)
         || bare.starts_with("====")
+        || CHAINS.iter().any(|chain| bare.starts_with(chain))
         || is_field()
         || is_exception(text.strip_prefix(' ').unwrap_or(text))
 }
@@ -259,7 +279,8 @@ fn cut(text: &str) -> String {
     text.chars().take(LONGEST).collect()
 }
 
-/// `RuntimeError: CUDA error: ...`, `torch.OutOfMemoryError: ...`; not what torchelastic wraps around it.
+/// `RuntimeError: CUDA error: ...`, `torch.OutOfMemoryError: ...`; not what torchelastic wraps around it, nor how NCCL explains
+/// it: `ncclRemoteError: ...`.
 fn is_exception(text: &str) -> bool {
     let name = text.split(':').next().unwrap_or_default();
     let last = name.rsplit('.').next().unwrap_or_default();
@@ -271,6 +292,7 @@ fn is_exception(text: &str) -> bool {
         && name.chars().all(is_name)
         && ends.iter().any(|end| last.ends_with(end))
         && last != "ChildFailedError"
+        && !last.starts_with("nccl")
 }
 
 /// The signs that ranks could not meet, and the address where the line has it: `(n1, 29500)`, `[n1]:29500`, `n1:29500`.

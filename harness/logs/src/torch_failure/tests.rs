@@ -140,6 +140,27 @@ fn what_a_watchdog_gives_as_its_reason_is_the_exception_of_its_rank() {
 }
 
 #[test]
+fn of_chained_exceptions_the_first_counts() {
+    let first = "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered";
+    let nccl = "torch.distributed.DistBackendError: NCCL error in: x.cpp:133, unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
+    let clean_up = format!(
+        "During handling of the above exception, another exception occurred:\nTraceback (most recent call last):\n    \
+         dist.destroy_process_group()\n{nccl}\nncclUnhandledCudaError: Call to CUDA function failed.\nLast error:\n\
+         Cuda failure 'uncorrectable ECC error encountered'"
+    );
+    let raised = |text: &str| {
+        let text: String = text.lines().map(|line| format!("[rank9]: {line}\n")).collect();
+        read(&text).first_exception().map(|(rank, said)| (rank, said.text.clone()))
+    };
+    let (caught, text) = ("Traceback (most recent call last):\nKeyError: 'x'", format!("{first}\n{clean_up}"));
+    assert_eq!(raised(&text), Some((Some(9), first.to_owned())));
+    assert_eq!(raised(&format!("{caught}\n{text}")), Some((Some(9), first.to_owned())), "one that was caught");
+    let alone = raised(clean_up.split_once('\n').expect("lines").1).expect("raised").1;
+    assert!(alone.starts_with("torch.distributed.DistBackendError: NCCL error in"), "{alone}");
+    assert!(alone.ends_with("; Cuda failure 'uncorrectable ECC error encountered'"), "{alone}");
+}
+
+#[test]
 fn tracebacks_that_interleave_are_parted_by_their_labels() {
     let text = "0: Traceback (most recent call last):\n1: ValueError: prose\n1: Traceback (most recent call last):\n\
                 0: KeyError: 'a'\n1: OSError: b\n0: IOError: prose\n";
