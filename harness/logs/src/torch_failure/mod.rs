@@ -46,6 +46,10 @@ struct Open {
 struct Block {
     cause: RootCause,
     time: Option<String>,
+    /// Behind its field `traceback`, which it ends with.
+    in_traceback: bool,
+    /// What the program recorded itself.
+    exception: Option<Said>,
 }
 
 #[derive(Debug)]
@@ -118,7 +122,7 @@ impl Reader {
                 self.rendezvous = Some(found);
             }
         }
-        self.block(&tag, text.trim(), line);
+        self.block(&tag, text, line);
         let rest = text.strip_prefix(' ').unwrap_or(text);
         if rest.starts_with(TRACEBACK) {
             self.opened(&tag, |open| open.traceback = numbers.rank.is_none());
@@ -176,21 +180,33 @@ impl Reader {
                 *said = exception.said;
             }
         }
+        if let Some(Block { cause, exception: Some(said), .. }) = &self.root_cause {
+            exceptions.entry(cause.rank).or_insert_with(|| said.clone());
+        }
         let root_cause = self.root_cause.map(|block| block.cause);
         Account { root_cause, exceptions, rendezvous: self.rendezvous }
     }
 
-    fn block(&mut self, tag: &str, bare: &str, line: u64) {
+    fn block(&mut self, tag: &str, text: &str, line: u64) {
+        let bare = text.trim();
         if bare.starts_with(ROOT_CAUSE) {
             self.has_torchrun = true;
             let cause = RootCause { line, ..RootCause::default() };
-            let before = self.opened(tag, |open| open.block.replace(Block { cause, time: None }));
+            let before = self.opened(tag, |open| open.block.replace(Block { cause, ..Block::default() }));
             return self.take_block(before.flatten());
         }
         let Some(block) = self.open.get_mut(tag).and_then(|open| open.block.as_mut()) else { return };
         if bare.starts_with("====") || bare.is_empty() {
             let block = self.closed(tag, |open| open.block.take());
             return self.take_block(block.flatten());
+        }
+        if block.in_traceback {
+            // Its frames are deeper.
+            let exception = text.strip_prefix("  ").filter(|rest| is_exception(rest) && block.exception.is_none());
+            if let Some(rest) = exception {
+                block.exception = Some(Said { text: cut(rest), line });
+            }
+            return;
         }
         let Some((key, value)) = bare.split_once(':') else { return };
         let value = value.trim();
@@ -200,6 +216,7 @@ impl Reader {
             "rank" => block.cause.rank = number().and_then(|rank| u64::try_from(rank).ok()),
             "host" => block.cause.host = Some(cut(value)),
             "exitcode" => block.cause.exit_code = number(),
+            "traceback" => block.in_traceback = value.starts_with(TRACEBACK),
             _ => {}
         }
     }
@@ -243,14 +260,14 @@ fn begins(text: &str) -> bool {
     let bare = text.trim_start();
     let is_field = || {
         let key = bare.split_once(':').map(|(key, _)| key.trim_end());
-        matches!(key, Some("time" | "host" | "rank" | "exitcode"))
+        matches!(key, Some("time" | "host" | "rank" | "exitcode" | "traceback"))
     };
     bare.starts_with(TRACEBACK)
         || bare.starts_with(ROOT_CAUSE)
         || bare.starts_with("====")
         || CHAINS.iter().any(|chain| bare.starts_with(chain))
         || is_field()
-        || is_exception(text.strip_prefix(' ').unwrap_or(text))
+        || is_exception(text.strip_prefix("  ").or_else(|| text.strip_prefix(' ')).unwrap_or(text))
 }
 
 impl Account {

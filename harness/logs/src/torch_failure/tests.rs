@@ -140,6 +140,25 @@ fn what_a_watchdog_gives_as_its_reason_is_the_exception_of_its_rank() {
 }
 
 #[test]
+fn an_exception_that_the_program_recorded_stands_in_torchrun_s_block() {
+    let block = "Root Cause (first observed failure):\n[0]:\n  time      : 2026-06-08_19:04:45\n  host      : n2\n  rank      : 9 \
+                 (local_rank: 1)\n  exitcode  : 1 (pid: 970611)\n  error_file: /tmp/x/error.json\n  traceback : Traceback (most \
+                 recent call last):\n    File \"x/errors/__init__.py\", line 355, in wrapper\n      return f(*args, **kwargs)\n    \
+                 rank : 3\n  torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered\n  ValueError: later\n====\n  \
+                 KeyError: 'after the block'\n";
+    let expected = (Some(9), "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered");
+    for label in ["", "0: ", "[default1]:", "worker-0 main "] {
+        let text: String = block.lines().map(|line| format!("{label}{line}\n")).collect();
+        let account = read(&text);
+        assert_eq!(account.first_exception().map(|(rank, said)| (rank, &*said.text)), Some(expected), "{label:?}");
+        assert_eq!((account.exceptions.len(), account.root_cause.and_then(|cause| cause.rank)), (1, Some(9)));
+    }
+    // What the rank printed itself comes first.
+    let own = read(&format!("[rank9]: KeyError: 'x'\n{block}"));
+    assert_eq!(own.first_exception().map(|(_, said)| &*said.text), Some("KeyError: 'x'"));
+}
+
+#[test]
 fn of_chained_exceptions_the_first_counts() {
     let first = "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered";
     let nccl = "torch.distributed.DistBackendError: NCCL error in: x.cpp:133, unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
