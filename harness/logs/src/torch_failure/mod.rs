@@ -279,16 +279,34 @@ impl Account {
         (!is_other && !(met.is_warning && is_killed())).then_some(met)
     }
 
-    /// The exception that began it: that of the rank that torchelastic saw fail first, else the first that was said.
+    /// The exception that began it: that of the rank that torchelastic saw fail first, unless it only lost its peer and another
+    /// rank says more; else the first that was said.
     pub fn first_exception(&self) -> Option<(Option<u64>, &Said)> {
-        let own = self.root_cause.as_ref().and_then(|cause| {
-            let rank = Some(cause.rank?);
-            self.exceptions.get(&rank).map(|said| (rank, said))
-        });
-        own.or_else(|| {
-            let first = self.exceptions.iter().min_by_key(|(_, said)| said.line);
-            first.map(|(rank, said)| (rank.or(self.root_cause.as_ref().and_then(|cause| cause.rank)), said))
-        })
+        let cause = self.root_cause.as_ref().and_then(|cause| cause.rank);
+        let first = |only: &dyn Fn(&Option<u64>, &Said) -> bool| {
+            let all = self.exceptions.iter().filter(|(rank, said)| only(rank, said));
+            all.min_by_key(|(_, said)| said.line)
+        };
+        let is_own = |rank: &Option<u64>| rank.is_some() && *rank == cause;
+        let found = first(&|rank, said| is_own(rank) && !said.is_of_lost_peer())
+            .or_else(|| first(&|rank, said| rank.is_some() && !said.is_of_lost_peer()))
+            .or_else(|| first(&|rank, _| is_own(rank)))
+            .or_else(|| first(&|_, _| true));
+        found.map(|(rank, said)| (rank.or(cause), said))
+    }
+}
+
+impl Said {
+    /// Whether it says no more than that another rank was gone.
+    pub fn is_of_lost_peer(&self) -> bool {
+        const SIGNS: [&str; 5] = [
+            "remote process exited",
+            "ncclRemoteError",
+            "Connection reset by peer",
+            "Connection closed by peer",
+            "Connection closed by remote peer",
+        ];
+        SIGNS.iter().any(|sign| self.text.contains(sign))
     }
 }
 

@@ -159,6 +159,19 @@ fn an_exception_that_the_program_recorded_stands_in_torchrun_s_block() {
 }
 
 #[test]
+fn a_rank_that_lost_its_peer_yields_to_one_that_says_more() {
+    let lost = "[rank0]: torch.distributed.DistBackendError: NCCL error in: x.cpp:133, remote process exited or there was a network error\n";
+    let ecc = "[rank9]: torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered\n";
+    let block = "Root Cause (first observed failure):\n  host      : n1\n  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 7)\n";
+    let first = |text: &str| read(text).first_exception().map(|(rank, said)| (rank, said.line));
+    assert_eq!(first(&format!("{lost}{ecc}{block}")), Some((Some(9), 2)));
+    assert_eq!(first(&format!("{lost}{block}")), Some((Some(0), 1)));
+    assert_eq!(first(&format!("[rank0]: KeyError: 'x'\n{ecc}{block}")), Some((Some(0), 1)));
+    // Whose it is does not show without a rank.
+    assert_eq!(first(&format!("{lost}Traceback (most recent call last):\nKeyError: 'x'\n{block}")), Some((Some(0), 1)));
+}
+
+#[test]
 fn of_chained_exceptions_the_first_counts() {
     let first = "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered";
     let nccl = "torch.distributed.DistBackendError: NCCL error in: x.cpp:133, unhandled cuda error (run with NCCL_DEBUG=INFO for details)";

@@ -179,6 +179,13 @@ fn a_rank_that_noticed_that_its_peer_was_gone_is_not_blamed() {
     for code in [-6, -15] {
         assert_eq!(died(code), ("exception".into(), None), "{code}");
     }
+    // Rank 9's node, by the numbers of the ranks; rank 0 only lost it.
+    let lost = "[rank0]: torch.distributed.DistBackendError: NCCL error in: x.cpp:1, remote process exited or there was a network error\n";
+    let ecc = "[rank9]: torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered\n";
+    assert_eq!(blamed(&format!("{lost}{ecc}{}", block(1, "n1", 0, 45))), ("gpu-error".into(), Some("n2".into())));
+    // Where numbers do not go by the order of nodes, they name none.
+    assert_eq!(blamed(&format!("{lost}{ecc}{}", block(1, "n2", 0, 45))), ("gpu-error".into(), None));
+    assert_eq!(blamed(&format!("{lost}{}", block(-9, "n2", 9, 45))), ("rank-died".into(), Some("n2".into())));
     for code in [-7, -9, -11] {
         assert_eq!(died(code), ("rank-died".into(), Some("n1".into())), "{code}");
     }

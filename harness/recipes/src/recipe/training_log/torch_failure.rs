@@ -42,7 +42,10 @@ pub(crate) fn failed_by(
         let shown = rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
         home(rank).map_or_else(|| shown.clone(), |node| format!("{shown} on {node}"))
     };
-    match (account.first_exception(), signal) {
+    // Who lost a peer knows less than how that one ended.
+    let exception = account.first_exception();
+    let exception = exception.filter(|(_, said)| signal.is_none_or(|code| !is_crash(code)) || !said.is_of_lost_peer());
+    match (exception, signal) {
         (Some((rank, said)), _) => {
             let evidence = format!("{shown}:{}: {}: {}", said.line, who(rank), said.text);
             let sign = hardware_error(&said.text);
@@ -59,7 +62,7 @@ pub(crate) fn failed_by(
             let cause = cause?;
             let evidence =
                 format!("{shown}:{}: {} was killed by signal {}", cause.line, who(cause.rank), -signal);
-            match CRASHES.contains(&-signal) {
+            match is_crash(signal) {
                 true => Some(failure("rank-died", host, evidence)),
                 false => Some(failure(EXCEPTION, None, evidence)),
             }
@@ -72,9 +75,12 @@ pub(crate) fn failed_by(
 pub(super) const RENDEZVOUS: &str = TrainingFinding::Rendezvous.code();
 /// Cause: an exception of the program; it has no culprit.
 pub const EXCEPTION: &str = TrainingFinding::Exception.code();
-/// SIGBUS, SIGKILL and SIGSEGV. An abort is the program's own act, and any other signal is sent by somebody.
-const CRASHES: [i64; 3] = [7, 9, 11];
 pub(super) const GPU_ERROR: &str = "gpu-error";
+
+/// SIGBUS, SIGKILL and SIGSEGV. An abort is the program's own act, and any other signal is sent by somebody.
+fn is_crash(exit_code: i64) -> bool {
+    [-7, -9, -11].contains(&exit_code)
+}
 
 /// The sign of a GPU or of its links at fault. All other CUDA errors may be the program's: an index out of range, an illegal
 /// address, a full GPU, more ranks than GPUs, a wheel without code for this GPU.
