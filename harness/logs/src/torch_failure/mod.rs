@@ -1,9 +1,9 @@
 //! What PyTorch says of a training that failed: the failure summary of torchelastic, the last exception of each rank, and
 //! ranks that could not meet. Lines in, one account out; it judges nothing.
 
-use crate::text::{Plain, plain, without_escapes};
+use crate::text::{Plain, moment_ms, plain, without_escapes};
 use crate::watchdog::global_rank;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many ranks' exceptions and nodes' root causes are kept: more add nothing.
 const MOST_RANKS: usize = 4096;
@@ -11,6 +11,8 @@ const MOST_RANKS: usize = 4096;
 const MOST_OPEN: usize = 4096;
 /// Of a longer line the rest is left out.
 const LONGEST: usize = 300;
+/// Clocks of two hosts differ by less, and a lost peer is noticed faster.
+const CLOSE_MS: i64 = 5000;
 const ROOT_CAUSE: &str = "Root Cause (first observed failure)";
 const TRACEBACK: &str = "Traceback (most recent call last):";
 /// Since PyTorch 2 the watchdog ends the process with an abort, without an exception in Python.
@@ -24,7 +26,8 @@ const CHAINS: [&str; 2] = ["During handling of the above exception", "The above 
 pub struct Reader {
     /// By rank, or by label where no label is a rank's for sure.
     exceptions: BTreeMap<(Option<u64>, String), Exception>,
-    root_cause: Option<Block>,
+    /// Each node's torchrun reports the first failure of its own ranks.
+    blocks: Vec<Block>,
     rendezvous: Option<Rendezvous>,
     /// By label: lines of several ranks interleave.
     open: BTreeMap<String, Open>,
@@ -45,7 +48,8 @@ struct Open {
 #[derive(Debug, Default)]
 struct Block {
     cause: RootCause,
-    time: Option<String>,
+    /// In milliseconds of the host's clock, of which torchrun prints whole seconds.
+    time: Option<i64>,
     /// Behind its field `traceback`, which it ends with.
     in_traceback: bool,
     /// What the program recorded itself.
@@ -66,6 +70,8 @@ struct Exception {
 pub struct Account {
     /// None where torchelastic named none.
     pub root_cause: Option<RootCause>,
+    /// Those of other hosts within seconds of it: which came first is not known.
+    pub rivals: Vec<RootCause>,
     /// By rank; nothing where the line does not bear one.
     pub exceptions: BTreeMap<Option<u64>, Said>,
     /// The first, or the first that has an address; errors go before warnings.
@@ -180,11 +186,14 @@ impl Reader {
                 *said = exception.said;
             }
         }
-        if let Some(Block { cause, exception: Some(said), .. }) = &self.root_cause {
-            exceptions.entry(cause.rank).or_insert_with(|| said.clone());
+        for Block { cause, exception, .. } in &self.blocks {
+            if let Some(said) = exception {
+                exceptions.entry(cause.rank).or_insert_with(|| said.clone());
+            }
         }
-        let root_cause = self.root_cause.map(|block| block.cause);
-        Account { root_cause, exceptions, rendezvous: self.rendezvous }
+        let mut causes = root_causes(self.blocks, &exceptions).into_iter();
+        let (root_cause, rivals) = (causes.next(), causes.collect());
+        Account { root_cause, rivals, exceptions, rendezvous: self.rendezvous }
     }
 
     fn block(&mut self, tag: &str, text: &str, line: u64) {
@@ -212,7 +221,7 @@ impl Reader {
         let value = value.trim();
         let number = || value.split([' ', '(']).next().and_then(|word| word.parse::<i64>().ok());
         match key.trim() {
-            "time" => block.time = Some(cut(value)),
+            "time" => block.time = moment_ms(&cut(value).replace('_', " ")),
             "rank" => block.cause.rank = number().and_then(|rank| u64::try_from(rank).ok()),
             "host" => block.cause.host = Some(cut(value)),
             "exitcode" => block.cause.exit_code = number(),
@@ -221,15 +230,9 @@ impl Reader {
         }
     }
 
-    /// Each node's torchrun reports the first failure of its own ranks: the earliest of them began it.
     fn take_block(&mut self, block: Option<Block>) {
-        let Some(block) = block else { return };
-        let is_earlier = self.root_cause.as_ref().is_none_or(|known| match (&block.time, &known.time) {
-            (Some(time), Some(other)) if time != other => time < other,
-            _ => block.cause.line < known.cause.line,
-        });
-        if is_earlier {
-            self.root_cause = Some(block);
+        if self.blocks.len() < MOST_RANKS {
+            self.blocks.extend(block);
         }
     }
 
@@ -253,6 +256,32 @@ impl Reader {
         }
         Some(changed)
     }
+}
+
+/// The earliest root cause, and those of other hosts at the same time, which may have come before it. Whoever only lost a peer,
+/// aborted or was ended by a signal of others gives way.
+fn root_causes(mut blocks: Vec<Block>, exceptions: &BTreeMap<Option<u64>, Said>) -> Vec<RootCause> {
+    blocks.sort_by_key(|block| (block.time, block.cause.line));
+    let Some(first) = blocks.first().map(|block| (block.time, block.cause.host.clone())) else { return Vec::new() };
+    let is_close = |block: &Block| match (first.0, block.time) {
+        (Some(first), Some(time)) => time - first <= CLOSE_MS,
+        _ => true,
+    };
+    let is_victim = |cause: &RootCause| match exceptions.get(&cause.rank) {
+        Some(said) => said.is_of_lost_peer(),
+        None => matches!(cause.exit_code, Some(-6 | -15)),
+    };
+    let mut hosts = BTreeSet::from([first.1]);
+    let mut close: Vec<RootCause> = Vec::new();
+    for (at, block) in blocks.into_iter().enumerate().filter(|(_, block)| is_close(block)) {
+        if at == 0 || hosts.insert(block.cause.host.clone()) {
+            close.push(block.cause);
+        }
+    }
+    if close.iter().any(|cause| !is_victim(cause)) {
+        close.retain(|cause| !is_victim(cause));
+    }
+    close
 }
 
 /// Whether a text begins as a line that is read here does.

@@ -219,6 +219,31 @@ fn the_earliest_of_several_nodes_root_causes_counts() {
 }
 
 #[test]
+fn of_root_causes_at_the_same_time_none_is_the_first() {
+    let block = |host: &str, rank: u64, code: i64, second: u64| {
+        format!(
+            "{host}: Root Cause (first observed failure):\n{host}: [0]:\n{host}:   time      : 2026-11-22_10:11:{second}\n\
+             {host}:   host      : {host}\n{host}:   rank      : {rank} (local_rank: 0)\n{host}:   exitcode  : {code} (pid: 7)\n"
+        )
+    };
+    let hosts = |text: String| {
+        let account = read(&text);
+        let all = account.root_cause.iter().chain(&account.rivals).filter_map(|cause| cause.host.clone());
+        all.collect::<Vec<_>>().join(" ")
+    };
+    let (a, b) = (block("n1", 0, -9, 12), block("n2", 8, -9, 14));
+    assert_eq!((hosts(a.clone() + &b), hosts(b.clone() + &a)), ("n1 n2".into(), "n1 n2".into()));
+    assert_eq!(hosts(block("n1", 0, -9, 12) + &block("n2", 8, -9, 18)), "n1", "seconds later");
+    // Who aborted, or lost a peer, gives way, whoever printed first.
+    let aborted = block("n1", 0, -6, 12);
+    assert_eq!((hosts(aborted.clone() + &b), hosts(b.clone() + &aborted)), ("n2".into(), "n2".into()));
+    let lost = "[rank0]: torch.distributed.DistBackendError: NCCL error in: x.cpp:1, remote process exited\n";
+    assert_eq!(hosts(lost.to_owned() + &block("n1", 0, 1, 12) + &b), "n2");
+    let same = read(&(a.clone() + &block("n1", 3, -9, 12)));
+    assert_eq!(same.rivals, [], "of one host");
+}
+
+#[test]
 fn an_exception_within_the_message_of_another_is_no_label() {
     let account = read("[rank1]: RuntimeError: ValueError: x\n");
     assert_eq!(

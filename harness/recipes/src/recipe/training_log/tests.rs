@@ -186,6 +186,12 @@ fn a_rank_that_noticed_that_its_peer_was_gone_is_not_blamed() {
     // Where numbers do not go by the order of nodes, they name none.
     assert_eq!(blamed(&format!("{lost}{ecc}{}", block(1, "n2", 0, 45))), ("gpu-error".into(), None));
     assert_eq!(blamed(&format!("{lost}{}", block(-9, "n2", 9, 45))), ("rank-died".into(), Some("n2".into())));
+    // Of two nodes at the same time, the one that only aborted gives way, and else none is named.
+    for (code, node) in [(-6, Some("n2".to_owned())), (-9, None)] {
+        let (a, b) = (block(code, "n1", 0, 45), block(-9, "n2", 9, 45));
+        assert_eq!(blamed(&format!("{a}{b}")), ("rank-died".into(), node.clone()), "{code}");
+        assert_eq!(blamed(&format!("{b}{a}")), ("rank-died".into(), node), "{code}");
+    }
     for code in [-7, -9, -11] {
         assert_eq!(died(code), ("rank-died".into(), Some("n1".into())), "{code}");
     }

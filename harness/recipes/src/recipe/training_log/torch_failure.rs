@@ -63,7 +63,14 @@ pub(crate) fn failed_by(
             let evidence =
                 format!("{shown}:{}: {} was killed by signal {}", cause.line, who(cause.rank), -signal);
             match is_crash(signal) {
-                true => Some(failure("rank-died", host, evidence)),
+                true => {
+                    let others = account.rivals.iter().map(|other| {
+                        let name = other.host.as_deref().unwrap_or("another host");
+                        format!("; {name} reports a failure within 5 s of it, exit code {}", other.exit_code.unwrap_or_default())
+                    });
+                    let evidence = evidence + &others.take(3).collect::<String>();
+                    Some(failure("rank-died", host.filter(|_| account.rivals.is_empty()), evidence))
+                }
                 false => Some(failure(EXCEPTION, None, evidence)),
             }
         }
