@@ -6,6 +6,7 @@ use super::tables::Checks;
 use super::{agreement, communicators, distinct, network, processes, steps, tally, wired};
 use crate::text::count;
 use metric::finding::Finding;
+use std::collections::BTreeSet;
 
 /// At most this many of a kind are listed one by one.
 pub(super) const MOST_LISTED: usize = 3;
@@ -85,11 +86,15 @@ fn time_outs(reader: &Reader, all: &mut Vec<Finding>) {
         );
         all.push(Finding::new("nccl-timed-out", why).line(first.line));
     }
-    let least = reader.reached.iter().min_by_key(|it| (it.enqueued, it.rank));
-    let most = reader.reached.iter().max_by_key(|it| it.enqueued);
-    if let (Some(least), Some(most)) = (least, most)
-        && least.enqueued < most.enqueued
-    {
+    // Each process group counts its own calls.
+    let groups: BTreeSet<_> = reader.reached.iter().map(|it| &it.group).collect();
+    let behind = groups.into_iter().find_map(|group| {
+        let of_group = || reader.reached.iter().filter(|it| it.group == *group);
+        let least = of_group().min_by_key(|it| (it.enqueued, it.rank))?;
+        let most = of_group().max_by_key(|it| it.enqueued)?;
+        (least.enqueued < most.enqueued).then_some((least, most))
+    });
+    if let Some((least, most)) = behind {
         let why = format!(
             "{} had reached call {} when it timed out, others call {}: the others waited for it, or it was \
              delayed earlier",

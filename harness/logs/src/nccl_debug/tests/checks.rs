@@ -150,6 +150,21 @@ fn the_first_rank_to_give_up_by_their_clocks_is_named_and_the_one_that_is_behind
 }
 
 #[test]
+fn calls_of_different_process_groups_are_not_compared() {
+    let reached = |rank: u64, group: &str, call: u64| {
+        format!(
+            "[rank{rank}]:[E323 05:14:22.969036376 ProcessGroupNCCL.cpp:1664] [PG ID 1 PG GUID {group} Rank {}] Exception (either an \
+             error or timeout) detected by watchdog at work: 40, last enqueued NCCL work: {call}, last completed NCCL work: 39.\n",
+            rank % 8
+        )
+    };
+    let two = reached(0, "1(DP)", 811) + &reached(9, "41(TENSOR)", 42);
+    assert_eq!(codes(&log(&two)), Vec::<&str>::new());
+    let behind = message(&(two + &reached(8, "41(TENSOR)", 40)), "nccl-rank-behind");
+    assert!(behind.starts_with("rank 8 had reached call 40 when it timed out, others call 42"), "{behind}");
+}
+
+#[test]
 fn cards_that_are_fewer_than_the_instance_has_are_named() {
     let found = |pid: u64, nics: u64| {
         format!(
