@@ -35,7 +35,14 @@ pub(super) fn first<'a>(
     if concluded && !complaints.clone().any(|complaint| complaint.hard) {
         return None;
     }
-    complaints.min_by_key(|c| (c.depth, c.failure.line)).map(|c| c.failure.clone())
+    let cause = complaints.clone().min_by_key(|c| (c.depth, c.failure.line))?;
+    let Failure { class, node, .. } = &cause.failure;
+    // Slurm names each node that failed; what programs of several nodes report alike is of none of them.
+    let is_alike = |c: &&Complaint| (c.depth, c.failure.class) == (cause.depth, *class);
+    let is_shared = *class != FailureClass::NodeFailure
+        && complaints.filter(is_alike).any(|c| c.failure.node.is_some() && c.failure.node != *node);
+    let node = node.clone().filter(|_| !is_shared);
+    Some(Failure { node, ..cause.failure.clone() })
 }
 
 /// Reads a warning of NCCL; nothing where it gives no known reason.
@@ -64,6 +71,8 @@ pub(super) fn complaint(
     node: Option<String>,
     line: u64,
 ) -> Complaint {
+    // What keeps a program from starting is in how it was started or built.
+    let node = node.filter(|_| class != FailureClass::NotStarted);
     // A line may be as long as a file; the beginning is enough.
     let cause = cause.chars().take(400).collect::<String>().trim().to_owned();
     Complaint { failure: Failure { class, cause, line, node }, depth, hard, before_start: false }
@@ -94,7 +103,7 @@ fn parse_nccl_tests(text: &str, line: u64) -> Option<Complaint> {
     }
     if let Some((before, why)) = text.split_once("Test CUDA failure ") {
         let class = match reason(why) {
-            Some(FailureClass::OutOfMemory) => FailureClass::OutOfMemory,
+            Some(class @ (FailureClass::OutOfMemory | FailureClass::NotStarted)) => class,
             _ => FailureClass::CudaError,
         };
         return Some(complaint(class, Depth::Reason, true, text, host(before), line));
@@ -358,6 +367,10 @@ fn reason(text: &str) -> Option<FailureClass> {
     if has(&["out of memory", "cannot allocate memory", "failed to cuda calloc", "cuda failure 2 "]) {
         return Some(FailureClass::OutOfMemory);
     }
+    // More ranks than GPUs, or a build for other GPUs or another driver.
+    if has(&["invalid device ordinal", "no kernel image", "driver version is insufficient"]) {
+        return Some(FailureClass::NotStarted);
+    }
     if lower.contains("network") && lower.contains("not found") || has(&["failed to load net plugin"]) {
         return Some(FailureClass::NetworkNotFound);
     }
@@ -377,7 +390,7 @@ fn reason(text: &str) -> Option<FailureClass> {
     if has(&["watchdog", "timed out", "timeout"]) {
         return Some(FailureClass::TimedOut);
     }
-    if has(&["cuda failure", "unhandled cuda error", "cuda error", "cuda driver version is insufficient"]) {
+    if has(&["cuda failure", "unhandled cuda error", "cuda error"]) {
         return Some(FailureClass::CudaError);
     }
     has(&[
@@ -403,7 +416,7 @@ mod tests {
     #[test]
     fn failures_are_known_by_their_lines() {
         use FailureClass::*;
-        let table: [(&str, FailureClass, Depth, Option<&str>); 18] = [
+        let table: [(&str, FailureClass, Depth, Option<&str>); 19] = [
             ("[n3:77] Signal: Bus error (7)", Signal, Depth::Reason, Some("n3")),
             ("n1: Test NCCL failure common.cu:958 'invalid usage (x)", NcclError, Depth::Symptom, Some("n1")),
             (
@@ -414,6 +427,7 @@ mod tests {
             ),
             ("n1: Test CUDA failure common.cu:39 'out of memory'", OutOfMemory, Depth::Reason, Some("n1")),
             ("n1: Test CUDA failure common.cu:39 'invalid device'", CudaError, Depth::Reason, Some("n1")),
+            ("n1: Test CUDA failure common.cu:1030 'invalid device ordinal'", NotStarted, Depth::Reason, None),
             ("n1: Test timeout (30s) common.cu:1", TimedOut, Depth::Reason, Some("n1")),
             (" .. n1 pid 5: Test failure all_reduce.cu:90", NcclError, Depth::Aftermath, Some("n1")),
             ("srun: error: Node failure on n7", NodeFailure, Depth::Root, Some("n7")),

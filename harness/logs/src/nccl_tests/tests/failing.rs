@@ -53,6 +53,35 @@ fn the_first_cause_is_reported_not_the_last_symptom() {
 }
 
 #[test]
+fn what_several_hosts_report_alike_is_of_none_of_them() {
+    use FailureClass::*;
+    let failed = |why: &str| {
+        let line = |host: &str| {
+            format!("{host}: Test CUDA failure common.cu:1030 '{why}'\n .. {host} pid 47884: Test failure common.cu:891\n")
+        };
+        let [one, both] = [line("alpha-1"), line("alpha-1") + &line("alpha-2")].map(|end| {
+            let read = text(&after_one_row(&end));
+            let failure = only(&read).failure.clone().unwrap_or_else(|| panic!("{end}"));
+            (failure.class, failure.node)
+        });
+        (one, both)
+    };
+    let (one, both) = failed("uncorrectable ECC error encountered");
+    assert_eq!(one, (CudaError, Some("alpha-1".to_owned())));
+    assert_eq!(both, (CudaError, None));
+    for why in [
+        "invalid device ordinal",
+        "no kernel image is available for execution on the device",
+        "CUDA driver version is insufficient for CUDA runtime version",
+    ] {
+        assert_eq!(failed(why), ((NotStarted, None), (NotStarted, None)), "{why}");
+    }
+    let nodes = "srun: error: Node failure on alpha-1\nsrun: error: Node failure on alpha-2\n";
+    let read = text(&after_one_row(nodes));
+    assert_eq!(only(&read).failure.as_ref().map(|it| it.node.as_deref()), Some(Some("alpha-1")));
+}
+
+#[test]
 fn a_try_that_did_not_start_is_no_failure_of_the_run_that_ended() {
     let line = "ssh: Could not resolve hostname n-2: Name or service not known\n";
     let alone = text(line);
