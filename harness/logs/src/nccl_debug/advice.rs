@@ -72,7 +72,7 @@ pub const KINDS: [Kind; 34] = [
     ),
     kind(
         "ofi-no-provider",
-        &["ofi", "no eligible providers|failed to find|no provider|unable to find|could not find"],
+        &["ofi", "provider", "no eligible|failed to find|no provider|unable to find|could not find"],
         "the plugin found no usable libfabric provider",
         "run `fi_info -p efa` on the node; check the EFA driver, the security group, and /dev/infiniband in the container",
     ),
@@ -81,6 +81,12 @@ pub const KINDS: [Kind; 34] = [
         &["ofi", "completed with error|completion with error|rc: |request failed|unsuccessful completion"],
         "a libfabric transfer failed: the peer is gone, or the fabric lost it",
         "check first why the other rank ended, then the retransmission counters of both nodes",
+    ),
+    kind(
+        "gdr",
+        &["gdrcopy|gdrdrv|nv_peer_mem|nvidia_peermem|peermem|dmabuf|dma-buf"],
+        "the network card cannot access GPU memory directly (GPUDirect RDMA)",
+        "load `nvidia-peermem`, or use drivers with dma-buf; check `NCCL_NET_GDR_LEVEL`",
     ),
     kind(
         "ofi",
@@ -99,12 +105,6 @@ pub const KINDS: [Kind; 34] = [
         &["net/ib", "no device found|unable to open|failed to open|no active"],
         "no InfiniBand or RoCE card is usable",
         "check that `ibv_devinfo` shows an active port in the job, and `NCCL_IB_HCA`",
-    ),
-    kind(
-        "gdr",
-        &["gdrcopy|gdrdrv|nv_peer_mem|nvidia_peermem|peermem|dmabuf|dma-buf"],
-        "the network card cannot access GPU memory directly (GPUDirect RDMA)",
-        "load `nvidia-peermem`, or use drivers with dma-buf; check `NCCL_NET_GDR_LEVEL`",
     ),
     kind(
         "connection-refused",
@@ -314,5 +314,11 @@ mod tests {
         let kinds: BTreeSet<&str> = KINDS.iter().map(|kind| kind.code).collect();
         assert_eq!((said.len(), &said), (KINDS.len(), &kinds));
         assert_eq!(classify("An unheard warning"), None);
+        for (text, code) in [
+            ("NET/OFI Could not find ncclGetVersion symbol", "ofi"),
+            ("NET/OFI Failed to initialize GDRCopy: Failed to open gdr handle", "gdr"),
+        ] {
+            assert_eq!(classify(text).map(|kind| kind.code), Some(code), "{text}");
+        }
     }
 }
