@@ -190,6 +190,11 @@ fn parse_slurm(text: &str, line: u64) -> Option<Complaint> {
     None
 }
 
+/// Whether a line of Slurm reports that a job failed: true where it says why, false where it only says that it ended.
+pub(crate) fn slurm_failure(text: &str) -> Option<bool> {
+    parse_slurm(text.trim(), 0).map(|complaint| complaint.depth < Depth::Aftermath)
+}
+
 /// What shells, mpirun, watchdogs and libraries print.
 fn parse_other(text: &str, line: u64) -> Option<Complaint> {
     let make = |class, depth, node| Some(complaint(class, depth, true, text, node, line));

@@ -31,6 +31,7 @@ mod text;
 
 pub use cell::element_bytes;
 pub use closing::closing;
+pub(crate) use failure::slurm_failure;
 pub(super) use nccl_log::log_host;
 pub use recompute::{ranks_from_ratio, ratio_matches, recompute};
 pub use render::render;

@@ -1,6 +1,7 @@
 //! Signs in the log of a training that it failed: exceptions, calls of NCCL that timed out, results of Megatron that came
 //! out wrong. Which node is to blame is not said here.
 
+use crate::nccl_tests::slurm_failure;
 use crate::torch_failure;
 use crate::watchdog::{TimedOut, parse as timed_out};
 use metric::finding::Finding;
@@ -13,12 +14,16 @@ const LONGEST: usize = 160;
 const STEPS_BEHIND: usize = 2;
 
 /// Parts of lines that only a training prints that failed.
-const SIGNS: [&str; 5] = [
+const SIGNS: [&str; 8] = [
     "CUDA out of memory",
     "errors.ChildFailedError",
     "rerun_state_machine:Unexpected result",
     ": found NaN in ",
     "Fatal Python error: ",
+    "Terminating the process after attempting to dump debug info",
+    // Of the launchers of DeepSpeed and torchrun.
+    "exits with return code = -",
+    "failed (exitcode: ",
 ];
 
 #[derive(Debug, Default)]
@@ -28,6 +33,8 @@ pub(super) struct Stops {
     more_timed_out: u64,
     /// The first line of each sign.
     signs: [Option<(u64, String)>; SIGNS.len()],
+    /// How Slurm ended the job: the first line that says why, else the first one; and whether it does.
+    slurm: Option<(bool, u64, String)>,
     /// The last lines of steps, from the latest on.
     last_steps: [u64; STEPS_BEHIND],
 }
@@ -61,6 +68,11 @@ impl Stops {
                 *place = Some((line, quoted));
             }
         }
+        if let Some(says_why) = slurm_failure(text)
+            && self.slurm.as_ref().is_none_or(|(known, ..)| says_why && !known)
+        {
+            self.slurm = Some((says_why, line, text.trim().chars().take(LONGEST).collect()));
+        }
         self.torch.line(text, line);
     }
 
@@ -90,7 +102,8 @@ impl Stops {
             let why = format!("{rank} waited in {}{number} until it timed out{more}", call.operation);
             findings.push(finding(call.line, why));
         }
-        for (line, text) in self.signs.into_iter().flatten() {
+        let slurm = self.slurm.map(|(_, line, text)| (line, text));
+        for (line, text) in self.signs.into_iter().flatten().chain(slurm) {
             let is_known = findings.iter().any(|finding| finding.line == Some(line));
             if !is_known && !went_on(line) {
                 findings.push(finding(line, text));

@@ -395,6 +395,25 @@ fn why_a_training_failed_is_a_finding() {
         assert_eq!(codes(&log), ["training-failure"], "{text}");
         assert!(log.findings[0].message.ends_with(why), "{:?}", log.findings);
     }
+    let ended = "srun: error: n1: task 0: Exited with exit code 1\n";
+    for line in [
+        "srun: error: ip-10-1-2-3: task 3: Segmentation fault (core dumped)",
+        "slurmstepd: error: *** JOB 12 ON ip-10-1-2-3 CANCELLED AT 2024-05-05T01:01:01 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=12.0. Some of the step tasks have been OOM Killed.",
+        "slurmstepd: error: *** JOB 12 ON ip-10-1-2-3 CANCELLED AT 2024-05-05T01:01:01 DUE TO TIME LIMIT ***",
+        "[rank0]:[F1212 01:02:03.4 ProcessGroupNCCL.cpp:1557] [PG 0 Rank 0] Terminating the process after attempting to dump debug info",
+        "[2024-01-30 21:38:11,091] [ERROR] [launch.py:321:sigkill_handler] ['--local_rank=3'] exits with return code = -6",
+        "E0517 08:24:03.805000 14 torch/distributed/elastic/multiprocessing/api.py:826] failed (exitcode: -6) local_rank: 0 (pid: 9)",
+    ] {
+        let read = log(&format!("{}{line}\n", run(1..=3)));
+        assert_eq!(codes(&read), ["training-failure"], "{line}");
+        let quoted = read.findings[0].message.as_str();
+        assert!(line.contains(quoted) && quoted.len() > 60, "{quoted}");
+        // Of the lines of Slurm the one that says why.
+        let both = log(&format!("{}{ended}{line}\n", run(1..=3)));
+        let is_slurm = line.starts_with('s');
+        assert_eq!(codes(&both).len(), if is_slurm { 1 } else { 2 }, "{line}");
+    }
     let caught = "Traceback (most recent call last):\n  File \"x\"\nKeyError: 'x'\n";
     assert_eq!(codes(&log(&(run(1..=3) + caught + &run(4..=6)))), [""; 0], "an exception that was caught");
 }
