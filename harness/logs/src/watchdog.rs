@@ -3,6 +3,9 @@
 
 use serde::Serialize;
 
+/// Of a longer name of a process group the rest is left out.
+const LONGEST_GROUP: usize = 64;
+
 /// A rank whose call did not end in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TimedOut {
@@ -62,12 +65,12 @@ pub fn parse(text: &str, line: u64) -> Option<TimedOut> {
 /// `[PG 0 Rank 3] Timeout at NCCL work: 7, last enqueued NCCL work: 9, last completed NCCL work: 6.`; ranks that were asked for
 /// a dump begin with `Last`, and those of PyTorch 2.7 leave out `NCCL`.
 pub fn reached(text: &str, line: u64) -> Option<Reached> {
-    let (before, rest) = text
-        .split_once("ast enqueued NCCL work: ")
-        .or_else(|| text.split_once("ast enqueued work: "))?;
+    let (before, rest) =
+        text.split_once("ast enqueued NCCL work: ").or_else(|| text.split_once("ast enqueued work: "))?;
     let (enqueued, rest) = rest.split_once(", last completed ")?;
     let (completed, _) = digits(rest.strip_prefix("NCCL ").unwrap_or(rest).strip_prefix("work: ")?)?;
-    let (rank, group) = (known_rank(before)?, group(before).map(str::to_owned));
+    let group = group(before).map(|group| group.chars().take(LONGEST_GROUP).collect());
+    let rank = known_rank(before)?;
     Some(Reached { line, rank, group, enqueued: enqueued.parse().ok()?, completed })
 }
 
@@ -195,8 +198,13 @@ mod tests {
             "failure detected by watchdog at work sequence id: 808 PG status: last enqueued work: 811, last completed work: 807",
         ] {
             let text = format!("{front}{words}");
-            let expected =
-                Reached { line: 1, rank: Some(11), group: group("0(default_pg)"), enqueued: 811, completed: 807 };
+            let expected = Reached {
+                line: 1,
+                rank: Some(11),
+                group: group("0(default_pg)"),
+                enqueued: 811,
+                completed: 807,
+            };
             assert_eq!((reached(&text, 1), complaining_rank(&text)), (Some(expected), Some(11)), "{text}");
             assert_eq!(complaining_rank(&text.replace(":[E626", ":[W626")), None);
         }

@@ -432,7 +432,12 @@ mod tests {
             ),
             ("n1: Test CUDA failure common.cu:39 'out of memory'", OutOfMemory, Depth::Reason, Some("n1")),
             ("n1: Test CUDA failure common.cu:39 'invalid device'", CudaError, Depth::Reason, Some("n1")),
-            ("n1: Test CUDA failure common.cu:1030 'invalid device ordinal'", NotStarted, Depth::Reason, None),
+            (
+                "n1: Test CUDA failure common.cu:1030 'invalid device ordinal'",
+                NotStarted,
+                Depth::Reason,
+                None,
+            ),
             ("n1: Test timeout (30s) common.cu:1", TimedOut, Depth::Reason, Some("n1")),
             (" .. n1 pid 5: Test failure all_reduce.cu:90", NcclError, Depth::Aftermath, Some("n1")),
             ("srun: error: Node failure on n7", NodeFailure, Depth::Root, Some("n7")),

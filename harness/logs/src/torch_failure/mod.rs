@@ -19,7 +19,8 @@ const TRACEBACK: &str = "Traceback (most recent call last):";
 const WATCHDOG: &str = "watchdog thread terminated with exception: ";
 
 /// What stands between an exception and the one that its handling raised, such as in a clean-up.
-const CHAINS: [&str; 2] = ["During handling of the above exception", "The above exception was the direct cause"];
+const CHAINS: [&str; 2] =
+    ["During handling of the above exception", "The above exception was the direct cause"];
 
 /// Reads the lines of all files of a job, in their order.
 #[derive(Debug, Default)]
@@ -139,7 +140,10 @@ impl Reader {
             known.is_chained |= CHAINS.iter().any(|chain| rest.starts_with(chain));
             // NCCL says below its error what CUDA said.
             let said = &mut known.said.text;
-            if rest.starts_with("Cuda failure ") && said.contains("unhandled cuda error") && !said.contains(rest) {
+            if rest.starts_with("Cuda failure ")
+                && said.contains("unhandled cuda error")
+                && !said.contains(rest)
+            {
                 *said = format!("{}; {}", said.chars().take(LONGEST / 2).collect::<String>(), cut(rest));
             }
         }
@@ -165,7 +169,9 @@ impl Reader {
 
     /// What a watchdog gives as its reason, as its rank's exception. A time-out is none: it is read elsewhere.
     fn watchdog(&mut self, before: &str, why: &str, line: u64) {
-        let key = (global_rank(before), String::new());
+        // Without the rank in the job nothing says whose it is.
+        let Some(rank) = global_rank(before) else { return };
+        let key = (Some(rank), String::new());
         let is_new = self.exceptions.len() < MOST_RANKS && !self.exceptions.contains_key(&key);
         if is_new && !why.contains("Watchdog caught collective operation timeout") {
             let said = Said { text: cut(&without_escapes(why)).trim_end().to_owned(), line };
@@ -211,7 +217,8 @@ impl Reader {
         }
         if block.in_traceback {
             // Its frames are deeper.
-            let exception = text.strip_prefix("  ").filter(|rest| is_exception(rest) && block.exception.is_none());
+            let exception =
+                text.strip_prefix("  ").filter(|rest| is_exception(rest) && block.exception.is_none());
             if let Some(rest) = exception {
                 block.exception = Some(Said { text: cut(rest), line });
             }
@@ -262,7 +269,9 @@ impl Reader {
 /// aborted or was ended by a signal of others gives way.
 fn root_causes(mut blocks: Vec<Block>, exceptions: &BTreeMap<Option<u64>, Said>) -> Vec<RootCause> {
     blocks.sort_by_key(|block| (block.time, block.cause.line));
-    let Some(first) = blocks.first().map(|block| (block.time, block.cause.host.clone())) else { return Vec::new() };
+    let Some(first) = blocks.first().map(|block| (block.time, block.cause.host.clone())) else {
+        return Vec::new();
+    };
     let is_close = |block: &Block| match (first.0, block.time) {
         (Some(first), Some(time)) => time - first <= CLOSE_MS,
         _ => true,
@@ -303,7 +312,8 @@ impl Account {
     /// The failed rendezvous, where no exception or signal shows that the job failed of something else.
     pub fn failed_rendezvous(&self) -> Option<&Rendezvous> {
         let met = self.rendezvous.as_ref()?;
-        let is_killed = || self.root_cause.as_ref().and_then(|cause| cause.exit_code).is_some_and(|code| code < 0);
+        let is_killed =
+            || self.root_cause.as_ref().and_then(|cause| cause.exit_code).is_some_and(|code| code < 0);
         let is_other = self.exceptions.values().any(|said| !is_of_rendezvous(&said.text));
         (!is_other && !(met.is_warning && is_killed())).then_some(met)
     }

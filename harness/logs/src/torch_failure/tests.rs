@@ -95,9 +95,16 @@ fn a_warning_of_the_first_second_hides_no_later_cause() {
     assert_eq!(failed(warning), on("n1", true), "nothing else is known");
     assert_eq!(failed(&format!("{warning}{error}")), on("n2", false));
     let raised = |what: &str| format!("{warning}{error}[rank9]: {what}\n");
-    assert_eq!(failed(&raised("torch.distributed.DistNetworkError: The client socket has timed out")), on("n2", false));
-    assert_eq!(failed(&raised("torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered")), None);
-    let killed = "Root Cause (first observed failure):\n  rank      : 9 (local_rank: 1)\n  exitcode  : -9 (pid: 7)\n";
+    assert_eq!(
+        failed(&raised("torch.distributed.DistNetworkError: The client socket has timed out")),
+        on("n2", false)
+    );
+    assert_eq!(
+        failed(&raised("torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered")),
+        None
+    );
+    let killed =
+        "Root Cause (first observed failure):\n  rank      : 9 (local_rank: 1)\n  exitcode  : -9 (pid: 7)\n";
     assert_eq!(failed(&format!("{warning}{killed}")), None);
     assert_eq!(failed(&format!("{error}{killed}")), on("n2", false));
 }
@@ -150,7 +157,11 @@ fn an_exception_that_the_program_recorded_stands_in_torchrun_s_block() {
     for label in ["", "0: ", "[default1]:", "worker-0 main "] {
         let text: String = block.lines().map(|line| format!("{label}{line}\n")).collect();
         let account = read(&text);
-        assert_eq!(account.first_exception().map(|(rank, said)| (rank, &*said.text)), Some(expected), "{label:?}");
+        assert_eq!(
+            account.first_exception().map(|(rank, said)| (rank, &*said.text)),
+            Some(expected),
+            "{label:?}"
+        );
         assert_eq!((account.exceptions.len(), account.root_cause.and_then(|cause| cause.rank)), (1, Some(9)));
     }
     // What the rank printed itself comes first.
@@ -168,7 +179,10 @@ fn a_rank_that_lost_its_peer_yields_to_one_that_says_more() {
     assert_eq!(first(&format!("{lost}{block}")), Some((Some(0), 1)));
     assert_eq!(first(&format!("[rank0]: KeyError: 'x'\n{ecc}{block}")), Some((Some(0), 1)));
     // Whose it is does not show without a rank.
-    assert_eq!(first(&format!("{lost}Traceback (most recent call last):\nKeyError: 'x'\n{block}")), Some((Some(0), 1)));
+    assert_eq!(
+        first(&format!("{lost}Traceback (most recent call last):\nKeyError: 'x'\n{block}")),
+        Some((Some(0), 1))
+    );
 }
 
 #[test]
@@ -184,9 +198,14 @@ fn of_chained_exceptions_the_first_counts() {
         let text: String = text.lines().map(|line| format!("[rank9]: {line}\n")).collect();
         read(&text).first_exception().map(|(rank, said)| (rank, said.text.clone()))
     };
-    let (caught, text) = ("Traceback (most recent call last):\nKeyError: 'x'", format!("{first}\n{clean_up}"));
+    let (caught, text) =
+        ("Traceback (most recent call last):\nKeyError: 'x'", format!("{first}\n{clean_up}"));
     assert_eq!(raised(&text), Some((Some(9), first.to_owned())));
-    assert_eq!(raised(&format!("{caught}\n{text}")), Some((Some(9), first.to_owned())), "one that was caught");
+    assert_eq!(
+        raised(&format!("{caught}\n{text}")),
+        Some((Some(9), first.to_owned())),
+        "one that was caught"
+    );
     let alone = raised(clean_up.split_once('\n').expect("lines").1).expect("raised").1;
     assert!(alone.starts_with("torch.distributed.DistBackendError: NCCL error in"), "{alone}");
     assert!(alone.ends_with("; Cuda failure 'uncorrectable ECC error encountered'"), "{alone}");

@@ -78,7 +78,9 @@ mod tests {
         assert!(number("x", "nan").is_ok_and(f64::is_nan) && number("x", "inf").is_ok_and(f64::is_infinite));
         assert!(number("x", "nan.0").is_ok_and(f64::is_nan) && number("x", "NaN.0,").is_ok_and(f64::is_nan));
         assert_eq!((number("x", "inf.0"), number("x", "-inf.")), (Ok(f64::INFINITY), Ok(f64::NEG_INFINITY)));
-        for text in ["", "-", "****", "1,2", "12,34", "1.2.3", "12.3GiB(13%)", "12.0.0", "1e999.0", "x.0", ".0.0"] {
+        for text in
+            ["", "-", "****", "1,2", "12,34", "1.2.3", "12.3GiB(13%)", "12.0.0", "1e999.0", "x.0", ".0.0"]
+        {
             assert!(number("x", text).is_err(), "{text}");
         }
         assert_eq!((count("x", "2e+3"), count("x", "99.00")), (Ok(2000), Ok(99)));

@@ -232,7 +232,8 @@ fn a_loss_that_is_not_logged_any_more_is_named_with_its_step() {
     // Before the first loss, and where a line's only step was skipped, there is none.
     assert_eq!(codes(&log(&(without(1) + &run(2..=5) + &skipped(6) + &run(7..=9)))), [""; 0]);
     // Lightning logs it every so often, and a figure of it may be due.
-    let bar = |at: u64, loss: &str| format!("Epoch 0:  1%|1| {at}/40 [06:19<07:13, 2.0it/s, v_num=1{loss}]\n");
+    let bar =
+        |at: u64, loss: &str| format!("Epoch 0:  1%|1| {at}/40 [06:19<07:13, 2.0it/s, v_num=1{loss}]\n");
     let every = |steps: u64, until: u64| {
         let loss = |at: u64| if at % steps == 0 && at <= until { ", train_loss=0.5" } else { "" };
         log(&(1..=38).map(|at| bar(at, loss(at))).collect::<String>())

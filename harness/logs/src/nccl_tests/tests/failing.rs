@@ -57,7 +57,9 @@ fn what_several_hosts_report_alike_is_of_none_of_them() {
     use FailureClass::*;
     let failed = |why: &str| {
         let line = |host: &str| {
-            format!("{host}: Test CUDA failure common.cu:1030 '{why}'\n .. {host} pid 47884: Test failure common.cu:891\n")
+            format!(
+                "{host}: Test CUDA failure common.cu:1030 '{why}'\n .. {host} pid 47884: Test failure common.cu:891\n"
+            )
         };
         let [one, both] = [line("alpha-1"), line("alpha-1") + &line("alpha-2")].map(|end| {
             let read = text(&after_one_row(&end));

@@ -86,6 +86,8 @@ fn from_ras(late: Late) -> Failure {
     failure(cause, late.node.as_ref(), late.evidence)
 }
 
+const MOST_RANKS: usize = 1 << 18;
+
 /// What the watchdogs of the ranks report of collectives that did not end.
 #[derive(Default)]
 struct Complaints {
@@ -102,6 +104,10 @@ struct Complaints {
 
 impl Complaints {
     fn line(&mut self, text: &str, file: &str, line: u64) {
+        // More ranks than any job has.
+        if self.heard.len() >= MOST_RANKS || self.called.len() >= MOST_RANKS {
+            return;
+        }
         self.heard.extend(complaining_rank(text));
         if let Some(reached) = reached(text, line)
             && let Some(rank) = reached.rank

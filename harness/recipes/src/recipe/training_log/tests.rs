@@ -182,7 +182,10 @@ fn a_rank_that_noticed_that_its_peer_was_gone_is_not_blamed() {
     // Rank 9's node, by the numbers of the ranks; rank 0 only lost it.
     let lost = "[rank0]: torch.distributed.DistBackendError: NCCL error in: x.cpp:1, remote process exited or there was a network error\n";
     let ecc = "[rank9]: torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered\n";
-    assert_eq!(blamed(&format!("{lost}{ecc}{}", block(1, "n1", 0, 45))), ("gpu-error".into(), Some("n2".into())));
+    assert_eq!(
+        blamed(&format!("{lost}{ecc}{}", block(1, "n1", 0, 45))),
+        ("gpu-error".into(), Some("n2".into()))
+    );
     // Where numbers do not go by the order of nodes, they name none.
     assert_eq!(blamed(&format!("{lost}{ecc}{}", block(1, "n2", 0, 45))), ("gpu-error".into(), None));
     assert_eq!(blamed(&format!("{lost}{}", block(-9, "n2", 9, 45))), ("rank-died".into(), Some("n2".into())));
@@ -296,7 +299,9 @@ fn a_loss_that_is_not_printed_or_not_readable_is_no_pass() {
     let lines = |change: &dyn Fn(&str) -> String| {
         let text = megatron(400.0);
         let lines = text.lines().zip(1..);
-        lines.map(|(line, at)| if at > 30 { change(line) } else { line.to_owned() } + "\n").collect::<String>()
+        lines
+            .map(|(line, at)| if at > 30 { change(line) } else { line.to_owned() } + "\n")
+            .collect::<String>()
     };
     let without = |line: &str| {
         let (before, rest) = line.split_once("lm loss").expect("a loss");
@@ -468,7 +473,11 @@ fn ranks_that_say_that_they_called_it_are_not_silent() {
     let output = (SPEC.run)(&JobInput { files, nodes, exit_code: Some(1), ..blank });
     let failure = output.failure.expect("a failure");
     assert_eq!((failure.cause.as_str(), failure.node), ("collective-timeout", None));
-    assert!(failure.evidence.ends_with("; ranks 12, 13, 14, 15 on n4 reported nothing"), "{}", failure.evidence);
+    assert!(
+        failure.evidence.ends_with("; ranks 12, 13, 14, 15 on n4 reported nothing"),
+        "{}",
+        failure.evidence
+    );
 }
 
 #[test]
@@ -482,7 +491,8 @@ fn ranks_of_smaller_groups_are_those_of_the_job_behind_any_label() {
     assert_eq!((failure.cause.as_str(), failure.node), ("collective-timeout", None), "{}", failure.evidence);
     // Without the number in the job nothing says who is silent.
     let unnamed = waits(0..15).replace("[Rank ", "[PG ID 1 PG GUID 1(DP) Rank ");
-    let unnamed: String = unnamed.lines().map(|line| format!("{}\n", line.split_once(":[").expect("a label").1)).collect();
+    let unnamed: String =
+        unnamed.lines().map(|line| format!("{}\n", line.split_once(":[").expect("a label").1)).collect();
     let output = ran(FACTS, &fsdp(20, falls), &unnamed.replace("E1122", "[E1122"));
     let failure = output.failure.expect("a failure");
     assert_eq!((failure.cause.as_str(), failure.node), ("collective-timeout", None), "{}", failure.evidence);

@@ -44,7 +44,8 @@ pub(crate) fn failed_by(
     };
     // Who lost a peer knows less than how that one ended.
     let exception = account.first_exception();
-    let exception = exception.filter(|(_, said)| signal.is_none_or(|code| !is_crash(code)) || !said.is_of_lost_peer());
+    let exception =
+        exception.filter(|(_, said)| signal.is_none_or(|code| !is_crash(code)) || !said.is_of_lost_peer());
     match (exception, signal) {
         (Some((rank, said)), _) => {
             let evidence = format!("{shown}:{}: {}: {}", said.line, who(rank), said.text);
@@ -66,7 +67,10 @@ pub(crate) fn failed_by(
                 true => {
                     let others = account.rivals.iter().map(|other| {
                         let name = other.host.as_deref().unwrap_or("another host");
-                        format!("; {name} reports a failure within 5 s of it, exit code {}", other.exit_code.unwrap_or_default())
+                        format!(
+                            "; {name} reports a failure within 5 s of it, exit code {}",
+                            other.exit_code.unwrap_or_default()
+                        )
                     });
                     let evidence = evidence + &others.take(3).collect::<String>();
                     Some(failure("rank-died", host.filter(|_| account.rivals.is_empty()), evidence))
