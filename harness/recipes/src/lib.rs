@@ -7,6 +7,7 @@ pub mod busy;
 pub mod catalogue;
 pub mod chart;
 pub mod diagnosis;
+mod duration;
 pub mod excerpt;
 pub mod figures;
 pub mod kernel_class;

@@ -186,7 +186,7 @@ fn a_rank_that_lost_its_peer_yields_to_one_that_says_more() {
 }
 
 #[test]
-fn of_chained_exceptions_the_first_counts() {
+fn the_first_of_chained_exceptions_counts() {
     let first = "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered";
     let nccl = "torch.distributed.DistBackendError: NCCL error in: x.cpp:133, unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
     let clean_up = format!(
@@ -238,7 +238,7 @@ fn the_earliest_of_several_nodes_root_causes_counts() {
 }
 
 #[test]
-fn of_root_causes_at_the_same_time_none_is_the_first() {
+fn no_root_cause_is_the_first_of_those_at_the_same_time() {
     let block = |host: &str, rank: u64, code: i64, second: u64| {
         format!(
             "{host}: Root Cause (first observed failure):\n{host}: [0]:\n{host}:   time      : 2026-11-22_10:11:{second}\n\

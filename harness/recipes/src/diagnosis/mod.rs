@@ -7,10 +7,10 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
+use crate::duration;
 use crate::recipe::of_reports::{Input, Outcome, Progress, Survey, find, survey};
 use crate::report::Arguments;
 use rows::Tables;
-pub(crate) use rows::time;
 use rules::RULES;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -83,7 +83,7 @@ pub fn diagnose(
     diagnosis.notes.extend(rules::lost_events(&tables));
     diagnosis.notes.extend(rules::unknown_overlap(&tables));
     if diagnosis.gpus > 0 && diagnosis.window_ns < LEAST_WINDOW_NS {
-        diagnosis.notes.push(format!("too little work to diagnose: {}", rows::time(diagnosis.window_ns)));
+        diagnosis.notes.push(format!("too little work to diagnose: {}", duration::time(diagnosis.window_ns)));
         return Ok(diagnosis);
     }
     for rule in RULES {

@@ -1,7 +1,8 @@
 //! Whether reports are of one run: each was recorded while every other was.
 
 use super::outcome;
-use super::rows::{Tables, time};
+use super::rows::Tables;
+use crate::duration::time;
 use crate::recipe::of_reports::{Input, Outcome};
 use nsys::trace::Trace;
 

@@ -101,18 +101,6 @@ pub(super) fn largest<'a>(rows: &[Row<'a>], of: impl Fn(&Row<'a>) -> Option<f64>
     rows.iter().filter_map(|row| Some((*row, of(row)?))).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Nanoseconds with three digits: `17.2 ms`.
-pub(crate) fn time(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ns if ns >= 1e9 => (ns / 1e9, "s"),
-        ns if ns >= 1e6 => (ns / 1e6, "ms"),
-        ns if ns >= 1e3 => (ns / 1e3, "us"),
-        ns => (ns, "ns"),
-    };
-    let decimals = if value >= 100.0 || unit == "ns" { 0 } else { 1 };
-    format!("{value:.decimals$} {unit}")
-}
-
 /// `5.7 %` of 0.057.
 pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)

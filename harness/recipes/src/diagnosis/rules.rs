@@ -1,8 +1,9 @@
 //! The rules. Each reads tables by name; a column that a table lacks has no number, and a rule without numbers finds
 //! nothing.
 
-use super::rows::{Row, Tables, largest, percent, sum, time};
+use super::rows::{Row, Tables, largest, percent, sum};
 use super::{Diagnosis, LimitFound};
+use crate::duration::time;
 use crate::kernel_class::{checks_buffers, class_of_both, communicates};
 
 /// One thing that can limit the work.

@@ -41,7 +41,7 @@ impl<T> Output<T> {
     /// The last line alone, where what stands before may be another program's.
     pub(super) fn last_line(&self) -> String {
         let text = String::from_utf8_lossy(&self.stderr);
-        text.lines().map(str::trim).rfind(|line| !line.is_empty()).map_or_else(silent, shown)
+        text.lines().map(str::trim).rfind(|line| !line.is_empty()).map_or_else(silent, render)
     }
 }
 
@@ -53,7 +53,7 @@ fn silent() -> String {
     "it said nothing".to_owned()
 }
 
-fn shown(line: &str) -> String {
+fn render(line: &str) -> String {
     const SHOWN: usize = 300;
     line.chars().filter(|c| !c.is_control()).take(SHOWN).collect()
 }
@@ -76,7 +76,7 @@ pub(super) fn refusals(stderr: &[u8]) -> Vec<String> {
         }
         goes_on |= begins;
     }
-    all.iter().map(|refusal| shown(refusal)).collect()
+    all.iter().map(|refusal| render(refusal)).collect()
 }
 
 impl Kubectl {

@@ -6,7 +6,7 @@ mod tests;
 
 use self::extract::{KernelExtract, RankReport};
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
-use crate::diagnosis;
+use crate::duration;
 use crate::recipe::shared_findings::ReportFinding;
 use crate::stragglers::{Culprit, Evidence, Flaw, Judgement, Limits, Rounds, Verdict, Who, judge};
 use metric::finding::Finding;
@@ -272,8 +272,8 @@ fn report_stragglers(
 fn named(culprit: &Culprit, names: &RankNames) -> Finding {
     let late = format!(
         "{} late in each iteration of {}, {} standard errors; cause: {}; {}",
-        diagnosis::time(culprit.late_ns as f64),
-        diagnosis::time(culprit.round_ns as f64),
+        duration::time(culprit.late_ns as f64),
+        duration::time(culprit.round_ns as f64),
         // Larger values only mean that there was hardly any noise.
         if culprit.sure < 1000.0 { format!("{:.0}", culprit.sure) } else { "more than 1000".to_owned() },
         culprit.cause.name(),

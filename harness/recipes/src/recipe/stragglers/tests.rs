@@ -145,7 +145,7 @@ fn a_late_rank_is_named_with_its_node_and_gpu_and_the_others_wait() {
     assert!(late[..3].iter().all(|us| us.abs() < 100.0) && (late[3] - 5000.0).abs() < 100.0, "{late:?}");
     let round_us =
         finding.message.split("in each iteration of ").nth(1).and_then(|rest| rest.split(' ').next());
-    let round_us: f64 = round_us.and_then(|us| us.parse().ok()).expect("how long a round is");
+    let round_us = round_us.and_then(|ms| ms.parse::<f64>().ok()).expect("how long a round is") * 1000.0;
     let share = metric_values(&output, "straggler.late_share");
     assert!((share[3] - late[3] / round_us).abs() < 1e-3, "{share:?} of {round_us} us");
     let wait = metric_values(&output, "straggler.wait");

@@ -220,7 +220,7 @@ fn jobs_that_name_one_node_are_no_common_failure_and_a_refused_launch_is() {
     let mut refused = World::new(at_least(10.0));
     refused.jobs.jobs[0].end = Ended::LaunchFailed { why: "Invalid account".into() };
     let common = refused.judged().verdict.common_failure.expect("a common failure");
-    assert!(common.check.contains("--dry-run"), "{}", common.check);
+    assert!(common.check.contains("harness plan"), "{}", common.check);
     let blamed = model::artefact::Blamed { node: "n1".into(), evidence: "sinfo".into() };
     refused.jobs.jobs[0].blamed = Some(blamed);
     assert_eq!(refused.judged().verdict.common_failure, None);
