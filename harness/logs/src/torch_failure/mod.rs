@@ -315,7 +315,7 @@ impl Account {
         let is_killed =
             || self.root_cause.as_ref().and_then(|cause| cause.exit_code).is_some_and(|code| code < 0);
         let is_other = self.exceptions.values().any(|said| !is_of_rendezvous(&said.text));
-        (!is_other && !(met.is_warning && is_killed())).then_some(met)
+        (!(is_other || met.is_warning && is_killed())).then_some(met)
     }
 
     /// The exception that began it: that of the rank that torchelastic saw fail first, unless it only lost its peer and another

@@ -235,7 +235,7 @@ fn a_loss_that_is_not_logged_any_more_is_named_with_its_step() {
     let bar =
         |at: u64, loss: &str| format!("Epoch 0:  1%|1| {at}/40 [06:19<07:13, 2.0it/s, v_num=1{loss}]\n");
     let every = |steps: u64, until: u64| {
-        let loss = |at: u64| if at % steps == 0 && at <= until { ", train_loss=0.5" } else { "" };
+        let loss = |at: u64| if at.is_multiple_of(steps) && at <= until { ", train_loss=0.5" } else { "" };
         log(&(1..=38).map(|at| bar(at, loss(at))).collect::<String>())
     };
     assert_eq!(codes(&every(5, 38)), [""; 0]);
