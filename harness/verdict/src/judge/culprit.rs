@@ -293,7 +293,7 @@ fn slow_nodes(
         let bad = match blames(catalogue, metric) {
             Blames::OddNode => without_most(bad, &good),
             _ => {
-                let (bad, fleet) = without_alike(bad, &good, metric);
+                let (bad, fleet) = without_alike(bad, &good, &explained, metric);
                 culprits.extend(fleet);
                 bad
             }
@@ -315,10 +315,12 @@ fn blames(catalogue: &Catalogue, metric: &str) -> Blames {
     catalogue.metric(metric).map(|(_, metric)| metric.blames).unwrap_or_default()
 }
 
-/// Without the jobs of single nodes in a case that most of its nodes fail alike: such a limit says nothing about a node.
+/// Without the jobs of single nodes in a case that most of its nodes fail alike: such a limit says nothing about a node,
+/// unless each of them has a culprit of its own.
 fn without_alike<'a>(
     mut bad: Vec<&'a JobOutcome>,
     good: &[&JobOutcome],
+    explained: &BTreeSet<&str>,
     metric: &str,
 ) -> (Vec<&'a JobOutcome>, Vec<Culprit>) {
     let cleared = nodes_of(good.iter().copied());
@@ -329,7 +331,8 @@ fn without_alike<'a>(
         let of_case = |outcome: &JobOutcome| outcome.case == case && alone(outcome);
         let failed = nodes_of(bad.iter().copied().filter(|outcome| of_case(outcome)));
         let all = failed.len() + nodes_of(good.iter().copied().filter(|outcome| of_case(outcome))).len();
-        if !are_most(failed.difference(&cleared).count(), all) {
+        let is_explained = failed.iter().all(|node| explained.contains(node.as_str()));
+        if is_explained || !are_most(failed.difference(&cleared).count(), all) {
             continue;
         }
         let worst = bad.iter().find(|outcome| of_case(outcome)).and_then(|outcome| outcome.worst.get(metric));

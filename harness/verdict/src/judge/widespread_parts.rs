@@ -3,7 +3,6 @@
 
 use super::CaseData;
 use super::culprit::are_most;
-use crate::isolate::code::{Code, Severity};
 use crate::isolate::siblings::Part;
 use metric::Names;
 use model::artefact::{Culprit, PlannedAssertion};
@@ -34,10 +33,7 @@ pub(super) fn split<'a>(
             alike.push(line(data, metric, None, &group, nodes.len()));
             continue;
         }
-        // No limit and no setting makes wrong results or memory errors. A profile may list a device that no node has.
-        let is_exact = asserted.iter().all(|assertion| assertion.bound.equals.is_some());
-        let is_own = is_exact && !is_absence && group.iter().all(is_broken);
-        if is_own || !(is_absence || is_of_parts) {
+        if !(is_absence || is_of_parts) {
             parts.extend(group.into_iter().map(|part| (metric, part)));
             continue;
         }
@@ -66,12 +62,6 @@ fn are_most_parts(asserted: &[&PlannedAssertion], bad: &[Part], nodes: usize) ->
     let all = parts.collect::<BTreeSet<_>>().len();
     let bad_parts = bad.iter().map(|part| (&part.node, &part.part)).collect::<BTreeSet<_>>().len();
     are_most(nodes_of(bad), nodes) && (all == 0 || are_most(bad_parts, all))
-}
-
-/// Whether its code says that it is broken, whatever the limits.
-fn is_broken(part: &Part) -> bool {
-    let code = part.code.and_then(Code::find);
-    code.is_some_and(|code| matches!(code.severity, Severity::Replace | Severity::Reset))
 }
 
 /// `device` is the one that they share, and whether it is absent.
