@@ -43,7 +43,7 @@ fn main() {
     let at_once =
         |many| Arguments { test_threads: arguments.test_threads.or(Some(many)), ..arguments.clone() };
     let own = libtest_mimic::run(
-        &at_once(4),
+        &at_once(3),
         [pages::tests(), ssh::tests(), left_out::tests()].into_iter().flatten().collect(),
     );
     // They take minutes each: `tests/nightly` asks for them by name.

@@ -124,13 +124,13 @@ fn hostile(project: &Project) -> PathBuf {
         fs::write(file, text.replace(from, to)).expect("written");
     };
     let [one, two] = made::HOSTILE.map(|name| serde_json::to_string(name).expect("JSON"));
-    replace(&folder.join("summary.json"), "\"rdmap113s0\"", &one);
+    replace(&folder.join("summary.json"), "\"rdmap113s0\"", &two);
     replace(
         &folder.join("cases/nic-pairs/verdict.json"),
         "\"part\": \"rdmap113s0\"",
         &format!("\"part\": {two}"),
     );
-    replace(&folder.join("plan.json"), "\"about\": \"", &format!("\"about\": \"{}", two.trim_matches('"')));
+    replace(&folder.join("plan.json"), "\"about\": \"", &format!("\"about\": \"{}", one.trim_matches('"')));
     let ran = project.harness(&["page", "--output", "out.html"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     project.path().join("out.html")
