@@ -1,6 +1,6 @@
 //! The baselines of the simulated instances are what the simulated cluster measures when it is healthy: made by running
 //! it, and kept fresh by this test: by its first seed always, by all five where it is asked for, as they take minutes.
-//! `UPDATE_BASELINES=1 cargo test -p harness --test suite simulated_baselines -- --ignored` rewrites them.
+//! `UPDATE_BASELINES=1 tests/nightly five_seeds` rewrites them.
 
 use crate::project::{Project, root};
 use config::baseline::{Baseline, BaselineKey, Baselines, State};
@@ -87,6 +87,18 @@ fn check_first(instance: &str, runs: &[Made]) {
         all.entries.iter().map(|one| (name(one), one.samples.first().copied())).collect()
     };
     assert_eq!(firsts(&kept), firsts(&made), "{file}");
+    for one in &kept.entries {
+        let (samples, bounds) = (&one.samples, [one.lower, one.upper].map(|bound| bound.expect("a bound")));
+        let wanted = if one.state == State::Provisional { 3 } else { SEEDS.len() };
+        assert_eq!(samples.len(), wanted, "{file}: {} {:?}", one.metric, one.key);
+        let middle = median(samples.clone());
+        // Samples and bounds are rounded each by itself.
+        let place = if one.metric.starts_with("train.") { 0.0001 } else { 0.01 };
+        for (bound, share) in bounds.into_iter().zip([1.0 - BAND, 1.0 + BAND]) {
+            let off = (bound - middle * share).abs();
+            assert!(off < 1.1 * place, "{file}: {} {:?}: bound {bound}", one.metric, one.key);
+        }
+    }
 }
 
 fn made(instance: &str, seeds: &[u64], runs: &[Made]) -> Baselines {
