@@ -190,14 +190,19 @@ fn ended(state: &JobState, exit_code: Option<&str>, job: &PlannedJob) -> Option<
     })
 }
 
-/// Why a job on these nodes was lost, where EC2 gave no instance for one of them: then no machine failed. Nodes in service
-/// may still show such a reason.
+/// Why a job on these nodes was lost, where EC2 gave no instance for one of them, or none came up in time: then no machine
+/// is known to have failed. Nodes in service may still show such a reason.
 fn without_machine(own: &[Node]) -> Option<String> {
     let any_lost = own.iter().any(|node| node.state().is_lost());
     let is_absent = |node: &&Node| if any_lost { node.state().is_lost() } else { node.state().boots() };
-    let (node, code) =
-        own.iter().filter(is_absent).find_map(|node| Some((node, refused_instance(&node.reason)?)))?;
-    Some(format!("EC2 gave no instance for {} ({code}): no machine was there", node.name))
+    own.iter().filter(is_absent).find_map(|node| {
+        if let Some(code) = refused_instance(&node.reason) {
+            return Some(format!("EC2 gave no instance for {} ({code}): no machine was there", node.name));
+        }
+        let is_late = node.reason.starts_with("ResumeTimeout reached");
+        is_late
+            .then(|| format!("{} did not start within Slurm's ResumeTimeout; `sinfo -R` shows it", node.name))
+    })
 }
 
 /// Which of the job's nodes Slurm itself has given up on.

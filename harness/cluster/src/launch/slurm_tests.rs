@@ -519,15 +519,31 @@ fn where_newer_slurm_names_no_node_the_barred_nodes_of_the_job_are_named() {
 }
 
 #[test]
-fn a_node_that_did_not_come_up_is_named_as_a_lost_one_is() {
+fn a_node_that_did_not_boot_is_named_as_a_lost_one_is() {
     let shown = "JobState=BOOT_FAIL ExitCode=0:1";
     let answers = vec![
         ("squeue", said("")),
         ("scontrol", said(shown)),
-        ("sinfo", said("n2|down~|ResumeTimeout reached\n")),
+        ("sinfo", said("n2|down~|Boot failed by the site's script\n")),
     ];
     let Poll::Ended { blamed: Some(Blamed { node, evidence }), .. } = poll(answers) else { panic!("blamed") };
-    assert_eq!((node.as_str(), evidence.as_str()), ("n2", "`sinfo` reports down~: ResumeTimeout reached"));
+    assert_eq!(
+        (node.as_str(), evidence.as_str()),
+        ("n2", "`sinfo` reports down~: Boot failed by the site's script")
+    );
+}
+
+#[test]
+fn a_node_that_did_not_start_in_time_is_not_blamed() {
+    let answers = vec![
+        ("squeue", said("")),
+        ("scontrol", said("JobState=NODE_FAIL ExitCode=0:0")),
+        ("sinfo", said("n2|down~|ResumeTimeout reached\n")),
+    ];
+    let ended = poll(answers);
+    assert!(matches!(&ended, Poll::Ended { blamed: None, .. }), "{ended:?}");
+    let text = format!("{ended:?}");
+    assert!(text.contains("n2 did not start within Slurm's ResumeTimeout"), "{text}");
 }
 
 #[test]
