@@ -59,6 +59,22 @@ fn a_test_of_a_node_that_is_not_installed_is_no_pass_and_blames_no_node() {
     }
 }
 
+#[test]
+fn a_program_that_every_user_can_replace_is_a_warning_with_the_command_that_mends_it() {
+    let project = Project::new();
+    let folder = project.path().join("nccl-tests");
+    fs::create_dir(&folder).expect("made");
+    for (mode, is_open) in [(0o777, true), (0o755, false)] {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).expect("set");
+        let workload = "{ kind = \"command\", program = \"true\" }";
+        let ran = run(&project, &suite(workload, "command", COMMAND, ""));
+        assert_eq!(ran.code, Some(0), "{}", ran.all());
+        let mend = format!("chmod o-w {}\n", folder.display());
+        let note = format!("note: here-1: every user can change programs of `[paths]`: {mend}");
+        assert_eq!(ran.all().contains(&note), is_open, "{note}: {}", ran.all());
+    }
+}
+
 /// Its rank and its own words are what a person and CI read, and no node is blamed.
 #[test]
 fn the_exception_of_a_training_is_what_the_reports_show() {
