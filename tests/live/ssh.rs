@@ -26,7 +26,9 @@ pub(crate) fn tests() -> Vec<Trial> {
         left::FACTS,
     ]
     .concat();
-    trials("ssh", &facts, hosts::absent())
+    let mut all = trials("ssh", &facts, hosts::absent());
+    all.extend(trials("ssh", files::ON_A_SMALL_DISK, hosts::absent().or_else(files::no_small_disk)));
+    all
 }
 
 /// Those that need the whole machine for minutes.

@@ -448,6 +448,28 @@ fn good_nodes_are_those_that_are_named_or_that_the_last_passing_run_was_on() {
     assert!(vouched.code == Some(0) && !project.path().join("out").exists(), "{}", vouched.all());
 }
 
+#[test]
+fn a_passing_run_that_came_in_a_bundle_vouches_for_no_node() {
+    let project = Project::new();
+    let passing = ["--suite", "acceptance-p5", "--inventory", "sim-64", "--nodes", "p5-[001-004]", "-q"];
+    assert_eq!(project.harness(&[&passing[..], &["pair-all_gather"]].concat()).code, Some(0));
+    let bundled = project.harness(&["bundle", "--run", "latest", "--out", "run.tar.gz"]);
+    assert_eq!(bundled.code, Some(0), "{}", bundled.all());
+    let other = Project::new();
+    let file = project.path().join("run.tar.gz").display().to_string();
+    let opened = other.harness(&["-q", "--run", &file, "--from", "analyze"]);
+    assert_eq!(opened.code, Some(0), "{}", opened.all());
+    let accepted = || accept(&other, "out", &[&["--nodes", "p5-[033-036]", "--dry-run"]]);
+    let foreign = accepted();
+    assert_eq!(foreign.code, Some(2), "{}", foreign.all());
+    assert!(foreign.stderr.contains("`--partners RANGE`"), "{}", foreign.all());
+    // By that alone: it is a run of these nodes otherwise.
+    let run = other.path().join("runs").join(crate::little::id(&project));
+    fs::remove_file(run.join("origin")).expect("it is marked");
+    let own = accepted();
+    assert!(own.stdout.contains("compared with p5-[001-004], which passed run "), "{}", own.all());
+}
+
 /// An image with a power limit, or a wrong mount, on most of a delivery.
 #[test]
 fn disks_that_are_slow_on_most_of_a_delivery_are_not_accepted_by_their_peers() {

@@ -153,6 +153,8 @@ fn a_run_that_came_in_a_bundle_is_read_and_never_obeyed() {
     for word in [run.as_str(), replayed.as_str()] {
         refused(&["--rerun", word]);
         refused(&["clean", "--run", word]);
+        refused(&["isolate", "--run", word]);
+        refused(&["baseline", "propose", "--run", word]);
     }
     refused(&["--run", &run, "--resume"]);
     let ran = other.harness(&["clean", "--all"]);

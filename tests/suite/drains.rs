@@ -67,16 +67,47 @@ fn more_nodes_than_the_limit_are_drained_only_where_their_number_is_given() {
     assert_eq!((ran.code, drained(&ran)), (Some(1), 2), "{}", ran.all());
 }
 
+/// A suite of these cases, each of which runs a command on each node.
+fn each_node(cases: &[&str]) -> String {
+    let case = |name: &&str| {
+        format!(
+            "[[case]]\nname = \"{name}\"\nplacement = \"each\"\nlimit_s = 10\nrecipes = [\"command\"]\n\
+             workload = {{ kind = \"command\", program = \"true\" }}\n\
+             [[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n"
+        )
+    };
+    format!("instance = \"sim-p5\"\nabout = \"each\"\n{}", cases.iter().map(case).collect::<String>())
+}
+
+#[test]
+fn a_node_on_which_one_job_hung_is_not_drained_and_one_with_two_is() {
+    let not_drained =
+        "not drained p5-002: HRN-NODE-BROKEN: one job that hit its time limit is no proof; rerun it\n";
+    for (cases, drains) in [(&["each"][..], 0), (&["each", "again"][..], 1)] {
+        let project = Project::new();
+        project.write("suites/each.toml", &each_node(cases));
+        let of = ["--suite", "each", "--sim-fault", "p5-002:hang"];
+        // Otherwise no second job comes to the node.
+        let ran = project.harness(&[&of[..], &["-q", "--keep-bad-nodes"]].concat());
+        assert_eq!(
+            (ran.code, ran.blamed()),
+            (Some(3), vec!["culprit p5-002 node".to_owned()]),
+            "{}",
+            ran.all()
+        );
+        let ran = project.harness(&[&["isolate"][..], &of, &["--drain", "--yes"]].concat());
+        assert_eq!((ran.code, drained(&ran)), (Some(1), drains), "{cases:?} {}", ran.all());
+        assert_eq!(ran.stdout.contains(not_drained), drains == 0, "{cases:?} {}", ran.all());
+    }
+}
+
 /// Whose fault a limit that is too short, or a program that sleeps, never is.
 #[test]
 fn a_hang_that_all_nodes_share_drains_none() {
-    let suite = "instance = \"sim-p5\"\nabout = \"each\"\n[[case]]\nname = \"each\"\nplacement = \"each\"\nlimit_s = 10\n\
-        recipes = [\"command\"]\nworkload = { kind = \"command\", program = \"true\" }\n\
-        [[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n";
-    for suite in [("nccl-p5", None), ("each", Some(suite))] {
+    for suite in [("nccl-p5", None), ("each", Some(each_node(&["each"])))] {
         let project = Project::new();
         if let Some(text) = suite.1 {
-            project.write("suites/each.toml", text);
+            project.write("suites/each.toml", &text);
         }
         let mut words: Vec<String> = ["--suite", suite.0].map(str::to_owned).to_vec();
         for node in 1..=4 {

@@ -60,6 +60,56 @@ fn a_test_of_a_node_that_is_not_installed_is_no_pass_and_blames_no_node() {
 }
 
 #[test]
+fn a_program_that_every_user_can_replace_is_a_warning_with_the_command_that_mends_it() {
+    let project = Project::new();
+    let folder = project.path().join("nccl-tests");
+    fs::create_dir(&folder).expect("made");
+    for (mode, is_open) in [(0o777, true), (0o755, false)] {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).expect("set");
+        let workload = "{ kind = \"command\", program = \"true\" }";
+        let ran = run(&project, &suite(workload, "command", COMMAND, ""));
+        assert_eq!(ran.code, Some(0), "{}", ran.all());
+        let mend = format!("chmod o-w {}\n", folder.display());
+        let note = format!("note: here-1: every user can change programs of `[paths]`: {mend}");
+        assert_eq!(ran.all().contains(&note), is_open, "{note}: {}", ran.all());
+    }
+}
+
+/// Its rank and its own words are what a person and CI read, and no node is blamed.
+#[test]
+fn the_exception_of_a_training_is_what_the_reports_show() {
+    let project = Project::new();
+    let raised = "rank 9: RuntimeError: CUDA error: an illegal memory access was encountered";
+    project.write("train.py", "pass\n");
+    project.write(
+        "torchrun",
+        "#!/bin/bash\ncat >&2 <<'END'\n[rank9]: Traceback (most recent call last):\n\
+         [rank9]:   File \"/job/train.py\", line 3, in <module>\n[rank9]:     main()\n\
+         [rank9]: RuntimeError: CUDA error: an illegal memory access was encountered\nEND\nexit 1\n",
+    );
+    let torchrun = project.path().join("torchrun");
+    fs::set_permissions(&torchrun, fs::Permissions::from_mode(0o755)).expect("made executable");
+    let script = project.path().join("train.py");
+    let workload =
+        format!("{{ kind = \"torchrun\", script = \"{}\", processes_per_node = 8 }}", script.display());
+    let missing = "metric = \"train.steps_missing\"\nequals = 0";
+    let suite = suite(&workload, "training_log", missing, "limit_s = 60\ncounters = false");
+    project.write("suites/test.toml", &suite);
+    let inventory = format!("{}torchrun = \"{}\"\n", inventory(&project), torchrun.display());
+    project.write("inventory/here.toml", &inventory);
+    let ran = project.harness(&["--suite", "test", "--inventory", "here"]);
+    assert_eq!((ran.code, ran.blamed()), (Some(3), Vec::new()), "{}", ran.all());
+    assert!(ran.stdout.contains(&format!("error `one`: {raised}\n")), "{}", ran.all());
+    let verdict = &project.json("cases/one/verdict.json")["verdicts"][0];
+    assert_eq!(verdict["cause"], "exception", "{verdict}");
+    let junit = fs::read_to_string(project.latest().join("junit.xml")).expect("a report");
+    for report in [verdict["message"].to_string(), junit] {
+        let place = format!("the job ended with exit code 1: raw/here-1/stderr:4: {raised}");
+        assert!(report.contains(&place), "no `{place}`: {report}");
+    }
+}
+
+#[test]
 fn a_program_over_its_limit_is_ended_with_all_that_it_started() {
     let project = Project::new();
     let pid = project.path().join("pid");

@@ -22,6 +22,7 @@ mod ci_page;
 mod clean;
 mod command_line;
 mod container_script;
+mod counted_tests;
 mod cross_checks;
 mod day_one;
 mod determinism;

@@ -42,6 +42,7 @@ impl Node {
             nics: 2,
             pause_s: 0,
             nsys: "find".into(),
+            programs: Vec::new(),
             environment: BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), path("lib"))]),
         }
     }
@@ -263,6 +264,42 @@ fn an_nsys_is_called_by_the_name_that_a_job_calls_it_by() {
     node.tool("many", "exit 1");
     let why = &self::parse_answer(&node.run(&ask, false))["none nsys"][0];
     assert!(why.starts_with("it prints no version"), "no GPU is worse for it: {why}");
+}
+
+#[test]
+fn programs_that_every_user_can_write_are_listed_by_the_first_open_place() {
+    let node = Node::new();
+    let set = |name: &str, mode: u32| {
+        fs::set_permissions(node.at(name), fs::Permissions::from_mode(mode)).expect("set");
+    };
+    for name in ["open/bin", "mine", "nccl-tests"] {
+        fs::create_dir_all(node.at(name)).expect("made");
+        set(name, 0o755);
+    }
+    node.tool("torchrun", "exit 0");
+    set("bin", 0o755);
+    fs::copy(node.at("bin/torchrun"), node.at("open/bin/mpirun")).expect("copied");
+    std::os::unix::fs::symlink(node.at("open/bin/mpirun"), node.at("mine/mpirun")).expect("linked");
+    fs::write(node.at("nccl-tests/all_reduce_perf"), "").expect("written");
+    set("nccl-tests/all_reduce_perf", 0o755);
+    let place = |name: &str| node.at(name).display().to_string();
+    let programs: Vec<String> =
+        ["nccl-tests", "bin/torchrun", "open/bin/mpirun", "mine/mpirun", "none"].map(place).to_vec();
+    let open = || {
+        let ask = ProbeRequest { programs: programs.clone(), ..node.ask() };
+        parse_answer(&node.run(&ask, false)).remove("item open_programs").unwrap_or_default()
+    };
+    assert_eq!(open(), [] as [&str; 0]);
+    set("open", 0o777);
+    assert_eq!(open(), [place("open")]);
+    // No other user can replace what is there.
+    set("open", 0o1777);
+    assert_eq!(open(), [] as [&str; 0]);
+    set("bin/torchrun", 0o777);
+    set("nccl-tests/all_reduce_perf", 0o757);
+    assert_eq!(open(), ["nccl-tests/all_reduce_perf", "bin/torchrun"].map(place));
+    set("nccl-tests", 0o777);
+    assert_eq!(open(), ["nccl-tests", "bin/torchrun"].map(place));
 }
 
 #[test]

@@ -71,6 +71,7 @@ pub(crate) fn answer(cluster: &Cluster, ask: &ProbeRequest, true_s: f64) -> Stri
     answer.list("nccl_tests_missing_libraries", &[]);
     answer.list("flow_tools", &flow_tools(cluster));
     answer.list("launchers", &["mpirun /opt/amazon/openmpi/bin/mpirun".to_owned()]);
+    answer.list("open_programs", &[]);
     answer.line("none", "instance", "a simulated node has no firmware");
     answer.list("containers", &[]);
     answer.list("environment", &[]);

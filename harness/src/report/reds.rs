@@ -92,7 +92,7 @@ fn render_group(text: &mut String, group: &RedGroup, shared: Option<&str>, paint
         _ => count(group.cases.len(), "case"),
     };
     if let [only] = group.verdicts[..] {
-        line(text, &format!("{status} {}", shorten(&format!("{of}: {}", show(&only.message)), room)));
+        line(text, &format!("{status} {}", in_room(&of, &only.message, room)));
     } else {
         let n = count(group.verdicts.len(), "assertion");
         let on = parts(&group.verdicts);
@@ -102,7 +102,7 @@ fn render_group(text: &mut String, group: &RedGroup, shared: Option<&str>, paint
         };
         let head = format!("{}: {n} of {of}, on {on}", show(group.what));
         line(text, &format!("{status} {}", shorten(&head, room)));
-        line(text, &shorten(&format!("  first: {}", show(&first.message)), most));
+        line(text, &in_room("  first", &first.message, most));
     }
     if let Some(evidence) = first.evidence.first() {
         let at = evidence.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -111,6 +111,22 @@ fn render_group(text: &mut String, group: &RedGroup, shared: Option<&str>, paint
     if let Some(next) = &first.next {
         line(text, &shorten(&format!("  next: {}", show(next)), most));
     }
+}
+
+/// Where a message is too long, what a program printed stands without the job and the file that it is of: that begins with
+/// who failed.
+fn in_room(of: &str, message: &str, room: usize) -> String {
+    let whole = format!("{of}: {}", show(message));
+    match printed(message) {
+        Some(printed) if whole.chars().count() > room => shorten(&format!("{of}: {}", show(printed)), room),
+        _ => shorten(&whole, room),
+    }
+}
+
+/// What stands behind `raw/JOB/stderr:4: `.
+fn printed(message: &str) -> Option<&str> {
+    let (place, printed) = message.split_once(": raw/")?.1.split_once(": ")?;
+    place.rsplit_once(':')?.1.parse::<u64>().ok().map(|_| printed)
 }
 
 /// The one node of which each of these results has a job, where there is one: a full disk fails whatever its node is in.
@@ -154,4 +170,21 @@ fn parts(verdicts: &[&Verdict]) -> String {
     }
     let nodes: Vec<String> = nodes.into_iter().cloned().collect();
     show(&nodeset::fold(&nodes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_and_its_exception_are_not_cut_out_of_a_long_message() {
+        let raised = "rank 9: RuntimeError: CUDA error: an illegal memory access was encountered";
+        let message =
+            format!("train.steps on n1: job n1: the job ended with exit code 1: raw/n1/stderr:4: {raised}");
+        assert_eq!(in_room("`a`", &message, 200), format!("`a`: {message}"));
+        assert_eq!(in_room("`a`", &message, 112), format!("`a`: {raised}"));
+        assert!(in_room("`a`", &message, 60).starts_with("`a`: rank 9: RuntimeError: CUDA "));
+        let other = "nccl.busbw on n1: not measured (0 of 1 numbers): raw/j/stdout: not there";
+        assert_eq!(in_room("`a`", other, 50), shorten(&format!("`a`: {other}"), 50));
+    }
 }

@@ -174,15 +174,16 @@ mod tests {
         fs::write(at("key"), "key").expect("written");
         symlink("../key", at("shared/report.json")).expect("linked");
         mkfifo(&at("shared/pipe"), Mode::from_bits_truncate(0o600)).expect("made");
+        let set = |mode: u32| {
+            fs::set_permissions(at("shared"), fs::Permissions::from_mode(mode)).expect("set");
+        };
+        set(0o1777);
+        write_output(&at("shared/report.json"), b"key").expect("a link of one's own");
         // Only root can give a link away.
         if lchown(at("shared/report.json"), Some(54_321), None).is_err() {
             return;
         }
         lchown(at("shared/pipe"), Some(54_321), None).expect("given away");
-        let set = |mode: u32| {
-            fs::set_permissions(at("shared"), fs::Permissions::from_mode(mode)).expect("set");
-        };
-        set(0o1777);
         for name in ["shared/report.json", "shared/pipe"] {
             let why = write_output(&at(name), b"x").expect_err("planted").to_string();
             assert!(why.contains("a link or pipe of user 54321") && why.contains("shared"), "{why}");

@@ -181,6 +181,12 @@ fn odd(node: &ProbedNode, inventory: &Inventory, notes: &mut Vec<String>) {
     {
         notes.push(format!("all_reduce_perf does not find libraries: {}", listed(missing)));
     }
+    if let Some(Value::Names(open)) = node.facts.get("open_programs")
+        && !open.is_empty()
+    {
+        let first: Vec<&str> = open.iter().take(MOST).map(String::as_str).collect();
+        notes.push(format!("every user can change programs of `[paths]`: chmod o-w {}", first.join(" ")));
+    }
     if let Some(Value::Number(errors)) = node.facts.get("ecc_errors")
         && *errors > 0
     {
@@ -219,9 +225,10 @@ fn odd(node: &ProbedNode, inventory: &Inventory, notes: &mut Vec<String>) {
     }
 }
 
+const MOST: usize = 4;
+
 /// The first few, and how many more there are.
 fn listed<S: AsRef<str>>(names: &[S]) -> String {
-    const MOST: usize = 4;
     let mut text = names.iter().take(MOST).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
     if names.len() > MOST {
         text.push_str(&format!(" and {} more", names.len() - MOST));

@@ -1,11 +1,11 @@
 #!/bin/bash
 # Reports what one node is and has; reads only, and decides nothing.
-# usage: bash probe.sh NODE SHARED NCCL_TESTS COUNTERS NICS PAUSE_S NSYS
+# usage: bash probe.sh NODE SHARED NCCL_TESTS COUNTERS NICS PAUSE_S NSYS PROGRAM...
 #   NODE        the node's name
 #   SHARED      the folder that all nodes see; the nearest folder above it stands for it while it does not exist
 #   NCCL_TESTS  the folder of the programs of nccl-tests;  COUNTERS  the folder of the devices, {host} in it is NODE
 #   NICS        how many devices there should be: fewer are looked for again, three times, PAUSE_S seconds apart
-#   NSYS        the program, or `find`
+#   NSYS        the program, or `find`;  PROGRAM  what jobs run by its path: a program, or a folder of programs
 # Each line begins with `harness-probe`; then, parted by tabs: `fact KEY VALUE`; `list KEY` and `item KEY VALUE` for each
 # thing in it; `none KEY WHY` where nothing here reports it; `bad KEY WHY` where the source is here and fails;
 # `clock begin|end SECONDS`; `host name NAME`. The last line is `end`: without it the answer is cut.
@@ -365,6 +365,37 @@ profiler() {
   done
 }
 
+# Programs, and folders above them, that every user can write. From the top down, and by the names of the inventory first:
+# an open folder may hold any name. In a sticky folder no other user can replace what is there.
+open_programs() {
+  local path at mode seen='|'
+  local -a chain above
+  if ! has stat || ! has readlink; then
+    none open_programs 'no stat or readlink on PATH'
+    return
+  fi
+  list open_programs
+  for path; do
+    [[ -e $path ]] || continue
+    chain=(/)
+    for at in "$path" "$(readlink -f -- "${path%/*}")" "$(readlink -f -- "$path")"; do
+      above=()
+      while [[ -n $at && $at != / ]]; do
+        above=("$at" ${above[@]+"${above[@]}"})
+        at=${at%/*}
+      done
+      chain+=(${above[@]+"${above[@]}"})
+    done
+    while read -r mode at; do
+      [[ $mode =~ ^[0-7]+$ ]] && ((8#$mode & 2)) || continue
+      if [[ -d $at && -k $at ]]; then continue; fi
+      if [[ $seen != *"|$at|"* ]]; then item open_programs "$at"; fi
+      seen+="$at|"
+      break
+    done < <(stat -L -c '%a %n' -- "${chain[@]}" "$path"/*_perf 2> /dev/null)
+  done
+}
+
 software() {
   text=
   if [[ -r /usr/local/cuda/version.json ]]; then
@@ -468,6 +499,7 @@ main() {
   flow_tools
   launchers
   profiler "$7"
+  open_programs "${@:8}"
   software
   limits
   shared "$2"

@@ -1,7 +1,7 @@
 //! The probe of one node: the script, and its arguments. What comes back is read in `answer.rs`.
 
 use base::redact::{Reference, reference};
-use config::inventory::Inventory;
+use config::inventory::{Inventory, Paths};
 use job::script::PROFILE_SH;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -23,6 +23,8 @@ pub struct ProbeRequest {
     pub pause_s: u32,
     /// The program, or `find`.
     pub nsys: String,
+    /// What `[paths]` names for jobs to run: programs, and folders of programs.
+    pub programs: Vec<String>,
     /// What the inventory sets for jobs, as far as it decides which software they find and how that is set.
     pub environment: BTreeMap<String, String>,
 }
@@ -66,6 +68,7 @@ impl ProbeRequest {
             nics: inventory.instance.nics.len(),
             pause_s: PAUSE_S,
             nsys: paths.nsys.clone().unwrap_or_else(|| "find".to_owned()),
+            programs: programs(paths),
             environment: inventory
                 .environment
                 .iter()
@@ -89,6 +92,7 @@ impl ProbeRequest {
         argv.push(self.nics.to_string());
         argv.push(self.pause_s.to_string());
         argv.push(self.nsys.clone());
+        argv.extend(self.programs.iter().cloned());
         argv
     }
 
@@ -99,7 +103,20 @@ impl ProbeRequest {
             Some((&"env", rest)) => rest.split_at(rest.iter().position(|word| *word == "bash")?),
             _ => words.split_at(0),
         };
-        let ["bash", "-c", text, NAME, node, shared, nccl_tests, counters, nics, pause_s, nsys] = words
+        let [
+            "bash",
+            "-c",
+            text,
+            NAME,
+            node,
+            shared,
+            nccl_tests,
+            counters,
+            nics,
+            pause_s,
+            nsys,
+            programs @ ..,
+        ] = words
         else {
             return None;
         };
@@ -115,12 +132,31 @@ impl ProbeRequest {
             nics: nics.parse().ok()?,
             pause_s: pause_s.parse().ok()?,
             nsys: word(nsys),
+            programs: programs.iter().map(|program| word(program)).collect(),
             environment: set
                 .iter()
                 .map(|pair| pair.split_once('=').map(|(name, value)| (word(name), word(value))))
                 .collect::<Option<_>>()?,
         })
     }
+}
+
+fn programs(paths: &Paths) -> Vec<String> {
+    let samples = &paths.samples;
+    let named = [
+        &paths.mpirun,
+        &paths.nccl_inspector,
+        &paths.nsys,
+        &paths.slurm,
+        &paths.harness,
+        &samples.fsdp,
+        &samples.nemo,
+        &samples.megatron,
+        &samples.ddp,
+        &samples.torchrun,
+    ];
+    let named = named.into_iter().flatten().filter(|path| path.starts_with('/'));
+    std::iter::once(&paths.nccl_tests).chain(named).cloned().collect()
 }
 
 /// A function of a script with all those of the same script that it calls, as they stand there.
@@ -171,6 +207,7 @@ mod tests {
             nics: 32,
             pause_s: 5,
             nsys: "find".into(),
+            programs: vec!["/opt".into(), "/opt/bin/torchrun".into()],
             environment: BTreeMap::from([("LD_LIBRARY_PATH".into(), "/opt/a b".into())]),
         };
         assert_eq!(ask.argv()[..2], ["env", "LD_LIBRARY_PATH=/opt/a b"]);

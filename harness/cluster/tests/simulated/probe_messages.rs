@@ -44,6 +44,7 @@ fn messages() {
             ("xid", names(&["NVRM: Xid 79"])),
             ("gpu_throttled", names(&["gpu3 0x40"])),
             ("nccl_tests_missing_libraries", names(&["libnccl.so.2"])),
+            ("open_programs", names(&["/fsx/bin", "/opt/nccl-tests/build/all_reduce_perf"])),
             ("ecc_errors", Value::Number(2)),
             ("memlock", Value::Number(8 << 20)),
             ("nsys", text("2023.2.1")),

@@ -50,7 +50,7 @@ const fn node_fact(name: &'static str, kind: FactType, about: &'static str) -> F
 }
 
 /// Every fact that a probe may report.
-pub const FACTS: [Fact; 86] = [
+pub const FACTS: [Fact; 87] = [
     shared_fact("gpus", FactType::Count, "GPUs that nvidia-smi lists"),
     shared_fact("gpu", FactType::Text, "their model, as the driver calls it"),
     shared_fact("driver", FactType::Version, "NVIDIA's driver"),
@@ -97,6 +97,11 @@ pub const FACTS: [Fact; 86] = [
         "tools of nic-pairs cases; `TOOL:cuda` can move GPU memory, `TOOL:srd` goes over EFA's connections",
     ),
     shared_fact("launchers", FactType::Names, "mpirun and torchrun, and where they lie"),
+    node_fact(
+        "open_programs",
+        FactType::Names,
+        "programs of `[paths]`, and folders above them, that every user can write",
+    ),
     shared_fact("nsys", FactType::Version, "the nsys that a job would use"),
     shared_fact("nsys_path", FactType::Text, "where it lies"),
     shared_fact("nsys_plugins", FactType::Names, "its plugins"),
