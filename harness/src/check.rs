@@ -74,6 +74,7 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
                 let versions = Versions::from_instance(&inventory.instance);
                 report.add(envlint::lint_inventory(&text, &file, &versions));
                 report.warnings.extend(envlint::lint_unset(&inventory, &text));
+                report.warnings.extend(without_device_names(&inventory, &text));
             }
             Err(diagnostics) => report.diagnostics.extend(diagnostics.0),
         }
@@ -143,6 +144,19 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
         diagnostics.dedup();
     }
     report
+}
+
+/// A real inventory whose profile has names that stand in for those of the devices.
+fn without_device_names(inventory: &Inventory, text: &str) -> Option<Diagnostic> {
+    let message =
+        format!("the device names of `{}` stand in for those of its nodes", inventory.instance.name);
+    let diagnostic = Diagnostic::at(&inventory.file, line_of(text, "instance"), 1, message);
+    let to_write = inventory.device_names_to_write(None);
+    inventory.lacks_device_names().then(|| {
+        diagnostic.suggest(format!(
+            "{to_write}; `harness inventory probe` reports them, and a run reads them first"
+        ))
+    })
 }
 
 /// The scripts of the project that a suite's workloads start, each once.

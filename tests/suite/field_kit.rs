@@ -70,7 +70,7 @@ fn a_stock_simulated_cluster_is_what_the_harness_assumes() {
 #[test]
 fn each_way_in_which_a_world_differs_is_reported() {
     for (world, ids) in [
-        ("gres = false", &["slurm.gres"][..]),
+        ("gres = false", &["slurm.gres", "slurm.request"][..]),
         ("pmix = false", &["slurm.mpi"]),
         ("boot_s = 900", &["slurm.powered_up"]),
         ("retrans_counters = false", &["node.retrans"]),

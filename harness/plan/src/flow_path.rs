@@ -2,6 +2,7 @@
 //! known when the plan is made, and what the preflight adds.
 
 use base::nodeset;
+use base::text::count;
 use config::inventory::Instance;
 use job::script::FlowMemory;
 use model::artefact::{Plan, Probe, Value, WorkloadFacts};
@@ -21,12 +22,12 @@ pub(crate) fn turns(instance: &Instance, memory: FlowMemory) -> f64 {
 
 /// Before any node was asked.
 pub(crate) fn planned(instance: &Instance, tool: &str, memory: FlowMemory) -> String {
-    let turns = instance.nics_of_gpu();
+    let turns = count(instance.nics_of_gpu(), "turn");
     let link = match instance.host_link_gb_s {
         Some(link) => format!(", whose link to the CPU moves {link} GB/s"),
         None => String::new(),
     };
-    let host = format!("host memory, one NIC of each PCIe switch{link}, at a time: {turns} turns");
+    let host = format!("host memory, one NIC of each PCIe switch{link}, at a time: {turns}");
     match memory {
         FlowMemory::Gpu => GPU.to_owned(),
         FlowMemory::Host => format!("{host}; the case asks for it"),
@@ -128,5 +129,7 @@ mod tests {
             text.contains("moves 14.2 GB/s") && text.ends_with("4 turns; decided on the nodes"),
             "{text}"
         );
+        let text = planned(of("p4de"), "fi_rma_bw", FlowMemory::Host);
+        assert!(text.ends_with("at a time: 1 turn; the case asks for it"), "{text}");
     }
 }

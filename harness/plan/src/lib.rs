@@ -6,6 +6,7 @@ mod baseline;
 mod ceiling;
 mod container_path;
 mod control_run;
+mod device_names;
 mod flight_recorder;
 mod flow_path;
 mod inspector;
@@ -28,6 +29,7 @@ mod workload;
 
 pub use allocations::{name_of_allocation, share};
 pub use baseline::{key, look_up, read_shown, rebaseline};
+pub use device_names::reported_names;
 pub use flow_path::settle as settle_flows;
 pub use left_out::{leave_out, quarantine};
 pub use mpirun::skip_without_mpirun;
@@ -260,13 +262,21 @@ fn placed_case(
             (control_run::with(context, case, &placed, jobs, &mut assertions)?, assertions)
         }
     };
+    let facts = workload.facts(context, case);
+    let unnamed = || device_names::unknown(context.inventory, &facts, &assertions);
+    let (skip, jobs) = match skip.is_none().then(unnamed).flatten() {
+        // What places cases on chosen nodes looks at what they measure.
+        Some(why) if context.request.sets.contains_key(&case.name) => return Err(why),
+        Some(why) => (Some(why), Vec::new()),
+        None => (skip, jobs),
+    };
     let assertions = if skip.is_some() { assertions::plan_skipped(context, suite, case) } else { assertions };
     Ok(PlannedCase {
         suite: suite.name.clone(),
         name: case.name.clone(),
         about: case.about.clone(),
         tags: case.tags.clone(),
-        workload: workload.facts(context, case),
+        workload: facts,
         recipes: case.recipes.clone(),
         after: case.after.clone(),
         skip,

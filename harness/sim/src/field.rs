@@ -3,6 +3,7 @@
 
 use super::World;
 use super::cluster::Cluster;
+use super::programs::NO_GRES;
 use cluster::field_kit::NodeRequest;
 use cluster::reach::Answer;
 use metric::op::Op;
@@ -26,7 +27,20 @@ pub(crate) fn cluster_command(world: &World, words: &[&str]) -> Option<Answer> {
             Answer::ok(format!("MPI plugin types are...\nnone\ncray_shasta\npmi2\n{pmix}"))
         }
         ["srun", "--help"] => Answer::ok(HELP),
-        ["sinfo", ..] | ["scontrol", "show", "config"] if !settings.controller => silent(),
+        ["sinfo", ..] | ["scontrol", "show", "config"] | ["sbatch", "--test-only", ..]
+            if !settings.controller =>
+        {
+            silent()
+        }
+        ["sbatch", "--test-only", options @ ..] => {
+            let asks_gpus = |word: &&str| word.starts_with("--gres=gpu") || word.starts_with("--gpus");
+            let lacks_gres = !settings.gres && options.iter().any(asks_gpus);
+            let refusal = settings.sbatch_refuses.as_deref();
+            match refusal.or(lacks_gres.then_some(NO_GRES)) {
+                Some(why) => Answer::failed(1, format!("allocation failure: {why}\n")),
+                None => Answer::ok(TAKEN),
+            }
+        }
         ["sinfo", "--noheader", "--Node", "--format=%N|%t|%P|%f"] => {
             let line = |node: &String| {
                 let is_busy = world.slurm.is_busy(node);
@@ -45,6 +59,9 @@ pub(crate) fn cluster_command(world: &World, words: &[&str]) -> Option<Answer> {
         _ => return None,
     })
 }
+
+const TAKEN: &str =
+    "sbatch: Job 1000 to start at 2026-11-22T04:00:00 using 192 processors on nodes in partition sim-queue\n";
 
 const HELP: &str = "Usage: srun [OPTIONS...] executable [args...]\n\
       --gres=list             required generic resources\n\

@@ -117,7 +117,7 @@ pub(crate) fn remove(world: &mut World, paths: Vec<String>) -> Answer {
 }
 
 /// What a Slurm without GRES says to whoever asks for some.
-const NO_GRES: &str = "Invalid generic resource (gres) specification";
+pub(crate) const NO_GRES: &str = "Invalid generic resource (gres) specification";
 const TOO_MANY_JOBS: &str = "sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: Job violates \
      accounting/QOS policy (job submit limit, user's size and/or time limits)\n";
 const UNKNOWN_JOB: &str = "slurm_load_jobs error: Invalid job id specified\n";

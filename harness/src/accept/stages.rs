@@ -105,6 +105,9 @@ impl AcceptanceSession {
                 }
             }
         }
+        if let Some(nics) = plan::reported_names(&self.delivery.inventory, &made) {
+            self.delivery.inventory.instance.take_device_names(&nics);
+        }
         self.probe = Some(made);
         Ok(())
     }

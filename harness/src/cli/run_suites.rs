@@ -8,7 +8,7 @@ use crate::filters::{Expression, Filters};
 use crate::isolate::after_run::IsolateAfterRun;
 use crate::report::JunitFlavor;
 use crate::session::webhook::{self, Webhook};
-use crate::session::{self, RunOptions, load};
+use crate::session::{self, ReportedFacts, RunOptions, load};
 use crate::tasks::{KUBERNETES, SLURM};
 use clap::Args;
 use cluster::reach::openssh;
@@ -222,7 +222,7 @@ impl RunArgs {
             analyze_on,
             baselines,
             filters: Filters { tags, cases, expressions },
-            nsys_version: None,
+            reported: ReportedFacts::default(),
             libtest,
             after_run: Some(&IsolateAfterRun),
         }

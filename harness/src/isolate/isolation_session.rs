@@ -168,7 +168,7 @@ fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Star
     let name = request.suite.clone().unwrap_or_default();
     let (loaded, suite) =
         load_files(home, request, &name, &request.inventory, request.reservation.as_deref())?;
-    let inventory = loaded.inventory;
+    let mut inventory = loaded.inventory;
     check_faults(&request.sim_faults, &inventory).map_err(one)?;
     let of_run = nodes_of_run(home, request, &inventory).map_err(one)?;
     let range = request.nodes.clone().or_else(|| of_run.as_ref().map(|(_, nodes)| nodes.clone()));
@@ -208,7 +208,7 @@ fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Star
     let probes = Probes::choose(&suite, &inventory, request.case.as_deref()).map_err(one)?;
     let left_out = match request.dry_run {
         true => Vec::new(),
-        false => match preflight::unfit(request, &inventory, &nodes) {
+        false => match preflight::unfit(request, &mut inventory, &nodes) {
             Ok(left_out) => left_out,
             Err(outcome) => return Ok(Started::Ended(outcome)),
         },

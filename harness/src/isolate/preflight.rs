@@ -22,10 +22,10 @@ pub(crate) fn is_wanted(request: &IsolationRequest, inventory: &Inventory) -> bo
     preflight::is_wanted(inventory, &options(request))
 }
 
-/// The nodes that cannot pass; or how the isolation ends without a round.
+/// The nodes that cannot pass, and in the inventory the names of their devices where it has none; or how the isolation ends without a round.
 pub(crate) fn unfit(
     request: &IsolationRequest,
-    inventory: &Inventory,
+    inventory: &mut Inventory,
     nodes: &[String],
 ) -> Result<Vec<LeftOut>, IsolationOutcome> {
     let end = |code| IsolationOutcome { code, ..IsolationOutcome::default() };
@@ -40,6 +40,9 @@ pub(crate) fn unfit(
         return Err(end(exit_code::INCONCLUSIVE));
     }
     eprint!("{}", probe::remarks(&made));
+    if let Some(nics) = plan::reported_names(inventory, &made) {
+        inventory.instance.take_device_names(&nics);
+    }
     Ok(preflight::unfit(&made, inventory))
 }
 

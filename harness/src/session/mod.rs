@@ -22,6 +22,6 @@ mod run;
 pub(crate) mod stored;
 pub(crate) mod webhook;
 
-pub(crate) use options::RunOptions;
+pub(crate) use options::{ReportedFacts, RunOptions};
 pub(crate) use output::{print_errors, report_error};
 pub(crate) use run::{plan_and_run, plan_and_run_as, run_plan};

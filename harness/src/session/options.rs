@@ -58,12 +58,21 @@ pub(crate) struct RunOptions {
     /// Where reports are read, if not here.
     pub analyze_on: Option<String>,
     pub filters: Filters,
-    /// The nsys of the nodes, as they reported it, where the inventory does not say.
-    pub nsys_version: Option<NsysVersion>,
+    /// What the nodes reported where the inventory does not say.
+    pub reported: ReportedFacts,
     /// What else is selected, and how results are printed.
     pub libtest: libtest_mimic::Arguments,
     /// What follows a failed suite; nothing follows where absent.
     pub after_run: Option<&'static dyn AfterRun>,
+}
+
+/// What the preflight found out, by which runs are planned a second time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct ReportedFacts {
+    /// The nsys that profiled cases are planned with.
+    pub nsys_version: Option<NsysVersion>,
+    /// The names of the EFA devices, where those of the profile stand in for them.
+    pub nics: Option<Vec<String>>,
 }
 
 impl Default for RunOptions {
@@ -100,7 +109,7 @@ impl Default for RunOptions {
             ssh_fanout: openssh::FANOUT as u32,
             analyze_on: None,
             filters: Filters::default(),
-            nsys_version: None,
+            reported: ReportedFacts::default(),
             libtest: libtest_mimic::Arguments::default(),
             after_run: None,
         }

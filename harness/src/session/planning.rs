@@ -66,7 +66,10 @@ pub(crate) fn make_plan_on(
         &options.stack,
     )?;
     prepare(&mut loaded.inventory).map_err(|why| vec![why])?;
-    loaded.inventory.nsys_version = loaded.inventory.nsys_version.or(options.nsys_version);
+    loaded.inventory.nsys_version = loaded.inventory.nsys_version.or(options.reported.nsys_version);
+    if let Some(nics) = &options.reported.nics {
+        loaded.inventory.instance.take_device_names(nics);
+    }
     let mut diagnostics = Vec::new();
     let settings: BTreeMap<String, String> = options.settings.iter().cloned().collect();
     if let Err(more) = plan::apply_settings(&mut loaded.suites, &settings) {

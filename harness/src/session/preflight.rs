@@ -2,6 +2,7 @@
 //! How nodes are probed, and which cannot pass, is `probe`'s business; what a plan without them is, `plan`'s.
 
 use super::execution::{new_runtime, reached_by};
+use super::options::ReportedFacts;
 use super::planning::{Replanning, make_plan_as, parse_faults};
 use super::reached::{ReachScope, Reached, redactor, through_slurm};
 use super::{RunOptions, no_answer};
@@ -38,8 +39,8 @@ pub(crate) struct Checked {
     pub plan: Plan,
     /// What all nodes reported.
     pub probe: Probe,
-    /// The nsys that profiled cases were planned with, where only the nodes report it.
-    pub nsys_version: Option<NsysVersion>,
+    /// What the plan was made with that only the nodes report.
+    pub reported: ReportedFacts,
 }
 
 /// The plan on the nodes that may pass. `reached` is how a real inventory's are reached; `refused` are nodes that take no
@@ -66,17 +67,23 @@ pub(crate) fn before(
     let left_out = [refused, unfit].concat();
     let is_absent = inventory.nsys_version.is_none() && has_profiled_skip(&plan);
     let nsys_version = is_absent.then(|| nsys_of(&made)).flatten();
-    let reported = RunOptions { nsys_version, ..replanning.options.clone() };
-    let replanning = &Replanning { options: &reported, ..*replanning };
-    let plan = match nsys_version {
-        None => plan,
-        Some(version) => {
-            if !options.libtest.quiet {
-                eprintln!(
-                    "note: profiled with nsys {version}, which the nodes report; the inventory has no `nsys_version`"
-                );
+    let reported = ReportedFacts { nsys_version, nics: plan::reported_names(inventory, &made) };
+    let by_reports = RunOptions { reported: reported.clone(), ..replanning.options.clone() };
+    let replanning = &Replanning { options: &by_reports, ..*replanning };
+    let plan = match reported == ReportedFacts::default() {
+        true => plan,
+        false => {
+            let version = nsys_version.map(|version| {
+                format!("profiled with nsys {version}, which the nodes report; the inventory has no `nsys_version`")
+            });
+            let names = reported
+                .nics
+                .as_ref()
+                .map(|nics| format!("planned with the NICs that all nodes report: {}", nodeset::fold(nics)));
+            for note in version.into_iter().chain(names).filter(|_| !options.libtest.quiet) {
+                eprintln!("note: {note}");
             }
-            let planned = make_plan_as(home, &reported, replanning.catalogue, Some(&plan.run_id));
+            let planned = make_plan_as(home, &by_reports, replanning.catalogue, Some(&plan.run_id));
             let (profiled, _) = planned.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
             Plan { parent: plan.parent, pending: plan.pending, ..(replanning.choose)(profiled) }
         }
@@ -84,7 +91,7 @@ pub(crate) fn before(
     let mut plan = without(home, plan, left_out, replanning)?;
     plan::settle_flows(&mut plan, &made);
     plan::skip_without_mpirun(&mut plan, &made);
-    Ok(Checked { plan, probe: made, nsys_version })
+    Ok(Checked { plan, probe: made, reported })
 }
 
 /// Whether a case waits for the version of nsys alone.

@@ -1,6 +1,7 @@
 //! A new run: its plan listed, printed, or carried out on the nodes that are fit for it, in a folder of its own.
 
 use super::execution::{analyze_on, end_unused, execute_by, reached_by};
+use super::options::ReportedFacts;
 use super::output::{print_quietly, report_error};
 use super::planning::{self, Replanning, check_holds_no_secret, make_plan, make_plan_as, parse_faults};
 use super::preflight::{self, Stopped};
@@ -195,9 +196,11 @@ fn launch(
     let shared = &inventory.paths.shared;
     let checked =
         access::refused(&plan, shared, reached.as_ref(), options).and_then(|refused| match wanted {
-            false => Ok((preflight::without(home, plan, refused, replanning)?, None, None)),
+            false => {
+                Ok((preflight::without(home, plan, refused, replanning)?, None, ReportedFacts::default()))
+            }
             true => preflight::before(home, plan, inventory, reached.as_ref(), refused, options, replanning)
-                .map(|checked| (checked.plan, Some(checked.probe), checked.nsys_version)),
+                .map(|checked| (checked.plan, Some(checked.probe), checked.reported)),
         });
     if checked.is_err() {
         end_unused(reached.as_ref());
@@ -209,9 +212,9 @@ fn launch(
         }
         early => early,
     };
-    let (plan, probe, nsys_version) = match checked {
+    let (plan, probe, reported) = match checked {
         // Those that were left out are in no allocation.
-        Ok((fewer, probe, nsys_version)) => (plan::share(fewer, inventory), probe, nsys_version),
+        Ok((fewer, probe, reported)) => (plan::share(fewer, inventory), probe, reported),
         Err(Stopped::Interrupted(code)) => {
             eprintln!("interrupted while nodes were probed: nothing was launched");
             return code;
@@ -239,7 +242,7 @@ fn launch(
     for why in report::skipped_of_plan(&plan) {
         eprintln!("note: {why}");
     }
-    let planned_by = RunOptions { nsys_version, ..replanning.options.clone() };
+    let planned_by = RunOptions { reported, ..replanning.options.clone() };
     let replanning = &Replanning { options: &planned_by, ..*replanning };
     let replan = |nodes: &[String]| preflight::on(home, &plan, nodes, replanning);
     let mut finished = match execute_by(&plan, inventory, reached, &store, options, None, Some(&replan)) {

@@ -137,7 +137,8 @@ fn unattributed(
 
 /// What the cluster lost, and what all nodes or the way between two share, is no failure of a node.
 fn is_of_node(code: &str) -> bool {
-    Code::find(code).is_some() && !["HRN-NODE-LOST", "HRN-FLEET-SLOW", "HRN-LINK-SLOW"].contains(&code)
+    Code::find(code).is_some()
+        && !["HRN-NODE-LOST", "HRN-FLEET-SLOW", "HRN-FLEET-UNCONNECTED", "HRN-LINK-SLOW"].contains(&code)
 }
 
 fn reading<'a>(values: &'a mut BTreeMap<String, Reading>, node: &str) -> &'a mut Reading {
@@ -314,7 +315,7 @@ mod tests {
     #[test]
     fn what_the_cluster_lost_is_no_failure_of_a_node() {
         assert!(is_of_node("HRN-NIC-DEAD") && is_of_node("HRN-NODE-UNFIT"));
-        for code in ["HRN-NODE-LOST", "HRN-FLEET-SLOW", "HRN-LINK-SLOW", "X"] {
+        for code in ["HRN-NODE-LOST", "HRN-FLEET-SLOW", "HRN-FLEET-UNCONNECTED", "HRN-LINK-SLOW", "X"] {
             assert!(!is_of_node(code), "{code}");
         }
     }

@@ -1,7 +1,7 @@
 //! Takes the evidence: a few read-only commands where Slurm's are, and the probe and one script on a few nodes.
 
 use super::evidence::{Evidence, NodeEvidence, Section, read_sections};
-use super::request::{CLUSTER_COMMANDS, CONFIG_KEYS, NodeRequest};
+use super::request::{CLUSTER_COMMANDS, CONFIG_KEYS, NodeRequest, test_only};
 use crate::interrupt;
 use crate::probe::{self, NodeJob, NotMade, Probing, on_node};
 use crate::reach::{Command, Host, Reach, Status};
@@ -68,6 +68,11 @@ async fn all<'i>(gathering: &Gathering<'_, 'i>) -> Result<Evidence<'i>, NotMade>
         let why = "not queried: sinfo gives no answer".to_owned();
         let nodes = chosen.into_iter().map(|node| NodeEvidence { node, sections: Err(why.clone()) });
         return Ok(Evidence { inventory, here, nodes: nodes.collect(), probe: None });
+    }
+    if let Some(slurm) = inventory.reach.slurm() {
+        let argv = test_only(slurm, inventory.instance.gpus, &chosen);
+        let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+        here.insert("request", cluster_command(gathering, "request", &words).await);
     }
     let probing = Probing {
         inventory,

@@ -1,7 +1,8 @@
 //! What is asked: the commands on the machine where Slurm's are, and the script on a node with its arguments.
 
+use base::nodeset;
 use base::redact::{Reference, reference};
-use config::inventory::Inventory;
+use config::inventory::{Inventory, SlurmReach};
 use job::script::AWS_MPIRUN;
 use plan::fsdp_script;
 use std::collections::BTreeMap;
@@ -15,6 +16,25 @@ pub(super) const CLUSTER_COMMANDS: [(&str, &[&str]); 6] = [
     ("mpi", &["srun", "--mpi=list"]),
     ("srun_help", &["srun", "--help"]),
 ];
+
+/// Has Slurm say whether it would take a job on these nodes with all that the inventory asks for; none is submitted.
+pub(super) fn test_only(slurm: &SlurmReach, gpus: u32, nodes: &[String]) -> Vec<String> {
+    let mut words: Vec<String> =
+        ["sbatch", "--test-only", "--chdir=/", "--time=15", "--no-requeue"].map(str::to_owned).into();
+    words.push(format!("--nodes={}", nodes.len()));
+    words.push(format!("--nodelist={}", nodeset::fold(nodes)));
+    words.push(format!("--ntasks-per-node={gpus}"));
+    let request = slurm.gpu_request().option(gpus);
+    words.extend(request.map(|(name, value)| format!("--{name}={value}")));
+    words.extend(slurm.named().map(|(name, value)| format!("--{name}={value}")));
+    words.extend(slurm.mem.iter().map(|value| format!("--mem={value}")));
+    if slurm.exclusive {
+        words.push("--exclusive".to_owned());
+    }
+    words.extend(slurm.sbatch.iter().cloned());
+    words.push("--wrap=true".to_owned());
+    words
+}
 
 /// What of `scontrol show config` matters; the rest may name people and hosts.
 pub(super) const CONFIG_KEYS: [&str; 26] = [

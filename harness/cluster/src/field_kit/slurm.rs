@@ -98,6 +98,14 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
         On::Slurm,
         powered_up,
     ),
+    assumption(
+        "slurm.request",
+        "Slurm takes a job with all that the inventory asks for",
+        "sbatch --test-only",
+        "man sbatch: `--test-only` checks a request and submits no job",
+        On::Slurm,
+        request,
+    ),
     Assumption {
         id: "slurm.pyxis",
         assumed: "srun has Pyxis's options, `--container-env` among them",
@@ -274,6 +282,20 @@ fn powered_up(evidence: &Evidence<'_>) -> Outcome {
             }
         }
     })
+}
+
+fn request(evidence: &Evidence<'_>) -> Outcome {
+    match evidence.here.get("request") {
+        Some(Ok(section)) if section.status == Some(0) => Holds("accepted".to_owned()),
+        Some(Ok(section)) => {
+            // Plugins that look at jobs may speak first.
+            let why = section.names().last().unwrap_or("no message").to_owned();
+            let is_silent = why.contains("contact slurm controller") || why.contains("timed out");
+            if is_silent { NotSeen(why) } else { Differs(why) }
+        }
+        Some(Err(why)) => NotSeen(why.clone()),
+        None => NotSeen("not queried: sinfo gives no answer".to_owned()),
+    }
 }
 
 fn pyxis(evidence: &Evidence<'_>) -> Outcome {

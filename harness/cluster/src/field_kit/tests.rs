@@ -96,6 +96,31 @@ fn answers_of_slurm_show_what_holds() {
         ("slurm.min_job_age", "config", 0, "MinJobAge               = 2 sec", 'd', "2 sec"),
         ("slurm.nodes", "nodes", 0, "lab-1|idle|gpu*|x\nlab-2|idle|gpu*|x", 'h', "2 nodes"),
         ("slurm.nodes", "nodes", 0, "lab-1|idle|gpu*|x", 'd', "lab-2"),
+        (
+            "slurm.request",
+            "request",
+            0,
+            "sbatch: Job 7 to start at 2026-01-01T00:00:00 using 192 processors on nodes lab-1 in partition gpu",
+            'h',
+            "accepted",
+        ),
+        (
+            "slurm.request",
+            "request",
+            1,
+            "site: welcome\nallocation failure: Invalid qos specification\n",
+            'd',
+            "Invalid qos",
+        ),
+        (
+            "slurm.request",
+            "request",
+            1,
+            "allocation failure: Unable to contact slurm controller (connect failure)",
+            'n',
+            "",
+        ),
+        ("slurm.request", "nodes", 0, "lab-1|idle|gpu*|x", 'n', "not queried"),
         ("slurm.powered_up", "nodes", 0, "lab-1|mix|gpu*|x\nlab-2|alloc|gpu*|x", 'h', "2 nodes"),
         ("slurm.powered_up", "nodes", 0, "lab-1|idle~|gpu*|x\nlab-2|idle|gpu*|x", 'd', "lab-1: idle~"),
     ] {
@@ -328,5 +353,19 @@ fn a_person_reads_lines_of_bounded_width() {
     assert_eq!(
         lines[1..],
         ["         assumed: a", "lab: 1 assumption on 2 nodes: 0 hold, 1 differ, 0 not seen"]
+    );
+}
+
+#[test]
+fn a_request_is_tried_with_all_that_the_inventory_asks_for_and_submits_nothing() {
+    let inventory = inventory(
+        "kind = \"real\"\ninstance = \"p5\"\nnodes = \"lab-[1-2]\"\npaths = { shared = \"/fsx/lab\" }\n\
+         reach = { via = \"slurm\", partition = \"gpu\", qos = \"high\", mem = \"0\", sbatch = [\"--licenses=x:1\"] }\n",
+    );
+    let slurm = inventory.reach.slurm().expect("Slurm");
+    assert_eq!(
+        super::request::test_only(slurm, 8, &inventory.nodes).join(" "),
+        "sbatch --test-only --chdir=/ --time=15 --no-requeue --nodes=2 --nodelist=lab-[1-2] --ntasks-per-node=8 \
+         --gres=gpu:8 --partition=gpu --qos=high --mem=0 --exclusive --licenses=x:1 --wrap=true"
     );
 }

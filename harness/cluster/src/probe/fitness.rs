@@ -3,6 +3,7 @@
 //! node has it.
 
 use super::environment::environment_findings;
+use base::nodeset;
 use base::text::count;
 use config::facts::version;
 use config::inventory::{Instance, Inventory, Kind};
@@ -27,7 +28,7 @@ pub fn weigh(
     let mut notes = Vec::new();
     unread(node, inventory, &mut unfit, &mut notes);
     gpus(node, &inventory.instance, &mut unfit);
-    nics(node, &inventory.instance, &mut unfit, &mut notes);
+    nics(node, inventory, &mut unfit, &mut notes);
     shared(node, inventory, &mut unfit);
     if let Some(Value::Names(busy)) = node.facts.get("busy")
         && !busy.is_empty()
@@ -88,7 +89,8 @@ fn gpus(node: &ProbedNode, instance: &Instance, unfit: &mut Vec<String>) {
     }
 }
 
-fn nics(node: &ProbedNode, instance: &Instance, unfit: &mut Vec<String>, notes: &mut Vec<String>) {
+fn nics(node: &ProbedNode, inventory: &Inventory, unfit: &mut Vec<String>, notes: &mut Vec<String>) {
+    let instance = &inventory.instance;
     let Some(Value::Names(there)) = node.facts.get("nics") else { return };
     if instance.device_names_seen {
         let missing: Vec<&String> = instance.nics.iter().filter(|nic| !there.contains(nic)).collect();
@@ -110,6 +112,13 @@ fn nics(node: &ProbedNode, instance: &Instance, unfit: &mut Vec<String>, notes: 
     } else if there.len() != instance.nics.len() {
         let nics = count(there.len(), "NIC");
         unfit.push(format!("{nics}, expected {} (`{}`)", instance.nics.len(), instance.name));
+    } else if inventory.lacks_device_names() {
+        let mut names = there.clone();
+        nodeset::sort(&mut names);
+        notes.push(format!(
+            "its profile does not name its NICs: {}",
+            inventory.device_names_to_write(Some(&names))
+        ));
     }
     if let Some(Value::Names(down)) = node.facts.get("nics_down")
         && !down.is_empty()

@@ -438,3 +438,25 @@ fn a_golden_file_of_an_older_harness_asks_nothing_of_facts_that_it_does_not_know
     let compared = against_golden(&made, &golden, "golden.json").expect("a golden one");
     assert_eq!(compared.differences, []);
 }
+
+#[test]
+fn nodes_whose_profile_does_not_name_their_nics_are_noted_with_the_lines_to_write() {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a root");
+    let instances = Instances::load(home).expect("sound instances");
+    let text = "kind = \"real\"\ninstance = \"p6-b200\"\nnodes = \"n[1-2]\"\nreach = { via = \"slurm\" }\n\
+                paths = { shared = \"/fsx\" }\n";
+    let mut inventory = Inventory::read(text, "inventory/x.toml", &instances).expect("good");
+    // The kernel lists them by letters.
+    let nics: Vec<String> = [100, 101, 102, 103, 96, 97, 98, 99].map(|bus| format!("rdmap{bus}s0")).into();
+    let weighed = |inventory: &Inventory| {
+        let mut node = ProbedNode { node: "n1".into(), ..ProbedNode::default() };
+        node.facts.insert("nics".into(), Value::Names(nics.clone()));
+        weigh(&mut node, [], inventory, false);
+        (node.unfit, node.notes)
+    };
+    let line = "its profile does not name its NICs: write `nics = \"rdmap[96-103]s0\"` and `device_names_seen = true` \
+                into the profile of `p6-b200`";
+    assert_eq!(weighed(&inventory), (Vec::new(), vec![line.to_owned()]));
+    inventory.instance.take_device_names(&nics);
+    assert_eq!(weighed(&inventory), (Vec::new(), Vec::new()));
+}

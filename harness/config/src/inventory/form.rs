@@ -214,7 +214,7 @@ pub(crate) fn instance() -> Form {
                 "device_names_seen",
                 "true",
                 Type::Boolean,
-                "false: the device names stand in for ones to be filled in",
+                "false: the device names stand in for those that a preflight reads, or that are to be filled in",
             ),
             of("source", Type::Text, "where the figures come from"),
         ])

@@ -83,6 +83,11 @@ impl Instance {
         self.name == suite_instance || self.like.as_deref() == Some(suite_instance)
     }
 
+    /// With the device names that the nodes report.
+    pub fn take_device_names(&mut self, nics: &[String]) {
+        (self.nics, self.device_names_seen) = (nics.to_vec(), true);
+    }
+
     /// By its name, which begins with `sim-`.
     pub fn is_simulated(&self) -> bool {
         self.name.starts_with("sim-")

@@ -165,6 +165,17 @@ impl Inventory {
         self.kind == Kind::Simulated
     }
 
+    /// Whether the profile's device names only stand in for those of the nodes, which nothing has reported yet.
+    pub fn lacks_device_names(&self) -> bool {
+        !self.is_simulated() && !self.instance.device_names_seen
+    }
+
+    /// The lines that name the devices; `nics` are those of the nodes, where they are known.
+    pub fn device_names_to_write(&self, nics: Option<&[String]>) -> String {
+        let (nics, name) = (nics.map_or("...".to_owned(), nodeset::fold), &self.instance.name);
+        format!("write `nics = \"{nics}\"` and `device_names_seen = true` into the profile of `{name}`")
+    }
+
     /// Has jobs run inside another reservation of Slurm than the file says, or inside one at all.
     pub fn reserve(&mut self, name: &str) -> Result<(), String> {
         let Some(slurm) = self.reach.slurm_mut() else {

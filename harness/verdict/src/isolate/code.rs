@@ -4,6 +4,7 @@ use super::named::Place;
 use base::text::shorten;
 use model::artefact::{Culprit, Launcher, Plan};
 use recipes::recipe;
+use recipes::recipe::nic_rate::UNCONNECTED;
 
 /// How grave it is: what is to be done with the node, gravest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,6 +121,7 @@ impl Code {
                 stored.or_else(|| Code::from_evidence(part, evidence)).or(Some(&NODE_UNCLEAR))
             }
             Culprit::Suspects { .. } => None,
+            Culprit::Fleet { evidence } if evidence.starts_with(UNCONNECTED) => Some(&FLEET_UNCONNECTED),
             Culprit::Fleet { .. } => Some(&FLEET_SLOW),
         }
     }
@@ -212,7 +214,7 @@ fn is_of_metric(evidence: &str, plan: &Plan) -> bool {
 }
 
 /// Every code once, as `harness explain` lists them.
-pub static CODES: [&Code; 31] = [
+pub static CODES: [&Code; 32] = [
     &NODE_SLOW,
     &NODE_UNCLEAR,
     &NODE_BROKEN,
@@ -244,6 +246,7 @@ pub static CODES: [&Code; 31] = [
     &DISK_SLOW,
     &DISK_ERRORS,
     &FLEET_SLOW,
+    &FLEET_UNCONNECTED,
 ];
 
 static NODE_SLOW: Code = Code {
@@ -523,6 +526,18 @@ static FLEET_SLOW: Code = Code {
            check`), check recent changes; of a training also its NCCL settings (`harness compare RUN`, `harness \
            diagnose latest`); isolate compares nodes with each other: it finds no culprit where all are slow, but of a \
            training a slow NIC or link",
+};
+
+static FLEET_UNCONNECTED: Code = Code {
+    name: "HRN-FLEET-UNCONNECTED",
+    severity: Severity::Configure,
+    what: "no NIC of any node connected to another; no node is blamed",
+    cause: "something that all of them share: an EFA security group that does not admit all traffic from and to itself, \
+            device names of the profile that the nodes do not have, subnets or placement that EFA does not cross, or \
+            the flow tool",
+    next: "check that the security group of the EFA interfaces admits all traffic from and to itself, inbound and \
+           outbound; compare `nics` of the instance with `ls /sys/class/infiniband` of a node; run `fi_info -p efa` \
+           there; then read the `.out` file of one flow",
 };
 
 #[cfg(test)]

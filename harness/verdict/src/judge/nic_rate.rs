@@ -18,6 +18,10 @@ pub(crate) struct NicRateCache {
     by_bound: BTreeMap<(u64, u64), Rates>,
 }
 
+/// Where no NIC of any node connected.
+const CHECK_FABRIC: &str = "check that the EFA security group admits all traffic from and to itself, and that `nics` of \
+                            the instance are names of `ls /sys/class/infiniband`";
+
 struct Rates {
     rates: NicRates,
     index: BTreeMap<(String, String, &'static str), usize>,
@@ -125,6 +129,9 @@ pub(super) fn judge(
     }
     if status != Status::Pass {
         verdict.next = Some(super::next_step(assertion, Status::Fail));
+    }
+    if status == Status::Inconclusive && rates.rates.fleet_unconnected.is_some() {
+        verdict.next = Some(CHECK_FABRIC.to_owned());
     }
     if status == Status::Inconclusive
         && let Some(reason) = refused(data, assertion, &devices)
@@ -296,7 +303,8 @@ impl NicRateCache {
     pub(crate) fn others(&self) -> Vec<Culprit> {
         let mut culprits = Vec::new();
         for rates in self.by_bound.values() {
-            if let Some(evidence) = &rates.rates.fleet_low {
+            let of_all = rates.rates.fleet_low.as_ref().or(rates.rates.fleet_unconnected.as_ref());
+            if let Some(evidence) = of_all {
                 culprits.push(Culprit::Fleet { evidence: evidence.clone() });
                 continue;
             }

@@ -76,7 +76,7 @@ impl SlurmReach {
                 "gpus",
                 "\"auto\"",
                 Type::OneOf(|_| names(&GPUS)),
-                "how GPUs are asked for; `\"none\"` for a Slurm without GRES",
+                "how GPUs are asked for: `\"none\"` for a Slurm without GRES, `\"auto\"` is `\"gres\"`, and `inventory discover` writes what there is",
             ),
             Key::usual(
                 "sbatch",

@@ -1,7 +1,9 @@
 //! The lines that a person reads: a NIC's rates beside those of its neighbours, and the one line for a whole fleet.
 
+use super::UNCONNECTED;
 use super::ends::{End, Ends, median_without};
 use logs::flow_log::GapKind;
+use std::collections::BTreeSet;
 
 /// The rates that each NIC is compared with: all of its node, or of its device on all nodes, in one direction, ascending.
 pub(super) struct Others {
@@ -77,4 +79,15 @@ pub(super) fn fleet_low(ends: &Ends, floor_gb_s: f64) -> Option<String> {
          {floor_gb_s:.1} GB/s",
         ends.nodes.len()
     ))
+}
+
+/// Where no flow has a rate and tools report that they did not connect, the cause is one that all nodes share.
+pub(super) fn fleet_unconnected(ends: &Ends) -> Option<String> {
+    let partners = || ends.all().flat_map(|end| ends.partners(end));
+    let is_unconnected = partners().any(|partner| partner.outcome == Err(GapKind::NotConnected));
+    if !is_unconnected || partners().any(|partner| partner.outcome.is_ok()) {
+        return None;
+    }
+    let nodes: BTreeSet<usize> = partners().map(|partner| partner.node).collect();
+    Some(format!("{UNCONNECTED}{} nodes connected: check security group and `nics`", nodes.len()))
 }

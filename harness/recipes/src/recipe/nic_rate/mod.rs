@@ -31,7 +31,13 @@ pub struct NicRates {
     pub nics: Vec<NicRate>,
     /// The one line for all verdicts where every rate is below the floor; then no NIC is blamed for a low rate.
     pub fleet_low: Option<String>,
+    /// The one line where no NIC of any node connected: nothing proves an end of a flow, and no NIC is blamed.
+    #[serde(default)]
+    pub fleet_unconnected: Option<String>,
 }
+
+/// Begins `NicRates::fleet_unconnected`.
+pub const UNCONNECTED: &str = "no NIC of ";
 
 /// One NIC in one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,7 +86,7 @@ pub enum NicVerdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Blame {
-    /// It passed, all NICs are slow, or no flow is evidence.
+    /// It passed, all NICs are slow, none connected, or no flow is evidence.
     None,
     /// Two partners or more, each proven by its flows with others.
     Culprit,
@@ -102,6 +108,7 @@ pub fn judge(
 ) -> NicRates {
     let ends = Ends::new(flows, nodes, devices, floor_gb_s, peer_tolerance);
     let fleet_low = evidence::fleet_low(&ends, floor_gb_s);
+    let fleet_unconnected = evidence::fleet_unconnected(&ends);
     let others = evidence::Others::new(&ends);
     let nics = ends.all().map(|end| {
         let verdict = verdict(&ends, end);
@@ -109,6 +116,7 @@ pub fn judge(
             NicVerdict::Pass => Blame::None,
             // A low rate of all has no culprit.
             NicVerdict::Fail if fleet_low.is_some() => Blame::None,
+            NicVerdict::Inconclusive if fleet_unconnected.is_some() => Blame::None,
             NicVerdict::Fail | NicVerdict::Inconclusive => blame(&ends, end),
         };
         NicRate {
@@ -122,7 +130,7 @@ pub fn judge(
             evidence: evidence::line(&ends, &others, end),
         }
     });
-    NicRates { nics: nics.collect(), fleet_low }
+    NicRates { nics: nics.collect(), fleet_low, fleet_unconnected }
 }
 
 impl Direction {

@@ -163,6 +163,33 @@ fn if_all_rates_are_low_one_line_says_so_and_no_nic_is_blamed() {
 }
 
 #[test]
+fn if_no_nic_of_any_node_connects_one_line_says_so_and_none_is_blamed() {
+    let dead = |nodes: &[usize]| -> Vec<Fault> {
+        nodes.iter().flat_map(|node| (0..3).map(move |device| (*node, device, Dead))).collect()
+    };
+    for (count, nodes) in [(2, &[0, 1][..]), (2, &[1]), (3, &[0, 1]), (4, &[0, 1, 2, 3]), (4, &[1, 3])] {
+        let rates = judged(count, &dead(nodes));
+        let line = format!("no NIC of {count} nodes connected: check security group and `nics`");
+        assert_eq!(rates.fleet_unconnected, Some(line), "{count} nodes: {nodes:?}");
+        assert!(rates.nics.iter().all(|nic| nic.blame == Blame::None));
+        assert!(rates.nics.iter().all(|nic| nic.verdict == NicVerdict::Inconclusive));
+    }
+    // The others connect, so the one node is named with all its NICs.
+    let rates = judged(4, &dead(&[1]));
+    assert_eq!(rates.fleet_unconnected, None);
+    assert_eq!(summary(&rates)[0], "n1d0 n1d1 n1d2");
+    // One NIC that does connect shows that the network admits traffic.
+    let rates = judged(2, &dead(&[1])[1..]);
+    assert_eq!(rates.fleet_unconnected, None);
+    assert_eq!(summary(&rates)[1], "n0d1 n0d2 n1d1 n1d2");
+    // Outputs that are missing say nothing about the network.
+    let (nodes, devices) = (names("n", 3), names("d", 3));
+    let mut flows = flows(&nodes, &devices, &[]);
+    flows.iter_mut().for_each(|flow| flow.outcome = Err(GapKind::NoOutput));
+    assert_eq!(judge(&flows, &nodes, &devices, FLOOR, 0.1).fleet_unconnected, None);
+}
+
+#[test]
 fn a_dead_nic_in_a_low_fleet_is_still_the_culprit_of_its_gaps() {
     let mut faults: Vec<Fault> =
         (0..5).flat_map(|node| (0..3).map(move |device| (node, device, Slow))).collect();

@@ -162,6 +162,25 @@ fn a_whole_fleet_below_the_floor_blames_no_node() {
 }
 
 #[test]
+fn a_fleet_on_which_no_flow_connects_blames_no_node_and_says_what_to_check() {
+    let mut world = ring();
+    set(&mut world, |_, _| true, None);
+    for analysis in world.analysis.jobs.values_mut() {
+        let code = format!("flow-{}", GapKind::NotConnected);
+        analysis.findings.extend(["a", "b"].map(|nic| Finding::new(&code, "no answer").part(nic)));
+    }
+    let verdict = world.one();
+    assert_eq!((verdict.status, verdict.cause.as_deref()), (Status::Inconclusive, Some("flow-missing")));
+    assert!(verdict.next.is_some_and(|next| next.starts_with("check that the EFA security group ")));
+    assert_eq!(
+        culprits(&world),
+        ["no culprit: no NIC of 4 nodes connected: check security group and `nics`"]
+    );
+    let code = crate::isolate::code::Code::for_culprit(&world.judged().verdict.culprits[0]);
+    assert_eq!(code.map(|code| code.name), Some("HRN-FLEET-UNCONNECTED"));
+}
+
+#[test]
 fn a_job_that_did_not_run_to_its_end_has_no_flows() {
     let mut world = ring();
     // Its numbers stand there, of a job that was ended by its limit: they are not counted.
