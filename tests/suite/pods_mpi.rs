@@ -170,6 +170,35 @@ fn collectives_over_all_pods_and_over_pairs_of_them_pass_and_leave_nothing() {
 }
 
 #[test]
+fn tags_of_mpirun_in_the_middle_of_lines_change_no_verdict() {
+    let judged = |variables: &str| {
+        let mpi = Mpi::new("n[1-2]", 0.8, "");
+        let project = &mpi.bench.0;
+        let inventory = fs::read_to_string(project.path().join("inventory/pods.toml")).expect("an inventory");
+        project.write("inventory/pods.toml", &(inventory + variables));
+        let ran = mpi.run("all-all_gather");
+        assert_eq!(ran.code, Some(0), "{variables}: {}", all(&ran));
+        let verdict = project.json("cases/all-all_gather/verdict.json");
+        let verdicts = verdict["verdicts"].as_array().expect("verdicts").iter();
+        let verdicts: Vec<String> =
+            verdicts.map(|one| format!("{} {} {}", one["name"], one["status"], one["n"])).collect();
+        let runs = below(&project.path().join("shared"));
+        let jobs = runs.iter().flat_map(|run| below(run)).flat_map(|case| below(&case));
+        let text: String =
+            jobs.map(|job| fs::read_to_string(job.join("stdout")).unwrap_or_default()).collect();
+        mpi.wait_until_nothing_is_left();
+        (verdicts, text)
+    };
+    let tag = "[1,0]<stdout>:";
+    let (plain, untagged) = judged("");
+    let (tagged, text) = judged("OMPI_MCA_orte_tag_output = \"1\"\n");
+    assert!(!untagged.is_empty() && !untagged.contains("<stdout>"), "{untagged}");
+    let row = text.lines().find(|line| line.replace(tag, "").contains("float")).unwrap_or_default();
+    assert!(row.matches(tag).count() > 2, "{text}");
+    assert_eq!(tagged, plain);
+}
+
+#[test]
 fn a_pod_that_dies_under_mpirun_is_named_and_the_job_ends_everywhere() {
     let mpi = Mpi::new("n[1-2]", 60.0, "");
     let child = mpi.start("all-all_gather");

@@ -1,7 +1,7 @@
 //! What `flows.sh` leaves of one flow: its tool's print, or the script's own line on why there is none.
 
 use super::cluster::Cluster;
-use job::script::{EXIT_NO_TOOL, EXIT_TOOL_REFUSED, FlowMemory, Flows};
+use job::script::{EXIT_NO_TOOL, EXIT_TOOL_REFUSED, FLOWS_SH, FlowMemory, Flows};
 use logs::flow_log::{self, Flow, FlowPath, Tool};
 
 /// From the clients' start to the common mark at which all flows begin.
@@ -52,7 +52,13 @@ pub(crate) fn path(cluster: &Cluster, flows: &Flows, device: &str) -> FlowPath {
         FlowMemory::Host => "the case asks for it".to_owned(),
         _ => format!("{} on {} cannot use CUDA", flows.tool, flows.client),
     };
+    let (turn, turns) = if takes_turns(FLOWS_SH) { (turn, turns) } else { (1, 1) };
     FlowPath::Host { turn, turns, why }
+}
+
+/// Whether the script lets each flow begin in its own turn alone; else all run at once.
+pub(crate) fn takes_turns(script: &str) -> bool {
+    script.contains("turn_of[$device] == turn")
 }
 
 /// The text of one flow's output that was over when the job ended.

@@ -298,11 +298,23 @@ pub(crate) fn flows(
     names: &[String],
     noise: &mut Noise,
 ) -> Vec<FlowTimeline> {
+    let paths: Vec<FlowPath> =
+        flows.devices.iter().map(|device| flows::path(cluster, flows, device)).collect();
+    flows_along(cluster, active_faults, flows, &paths, names, noise)
+}
+
+/// The same, where the path of each is known.
+pub(crate) fn flows_along(
+    cluster: &Cluster,
+    active_faults: &ActiveFaults,
+    flows: &Flows,
+    paths: &[FlowPath],
+    names: &[String],
+    noise: &mut Noise,
+) -> Vec<FlowTimeline> {
     let full = cluster.line_gb_s * NIC_EFFICIENCY;
     let bytes = flows.message_bytes as f64 * flows.iterations as f64;
     let limit_s = flows.limit_s as f64;
-    let paths: Vec<FlowPath> =
-        flows.devices.iter().map(|device| flows::path(cluster, flows, device)).collect();
     let mut draws = noise.fork();
     let of_nodes = names.iter().map(|name| node_factor(cluster, name)).reduce(f64::min).unwrap_or(1.0);
     let of_run = cluster.world.run_noise.map_or(1.0, |deviation| draws.unbounded_factor(deviation));
@@ -316,10 +328,10 @@ pub(crate) fn flows(
         let left = active_faults.nic_left(0, nic)?.min(active_faults.nic_left(1, nic)?);
         let rate = full * left;
         let shared = cluster.host_link_gb_s.filter(|_| matches!(path, FlowPath::Host { .. }));
-        let together = together(cluster, flows, &paths, (nic, path));
+        let together = together(cluster, flows, paths, (nic, path));
         Some(shared.map_or(rate, |link| rate.min(link / together)) * factor)
     };
-    let rates: Vec<Option<f64>> = flows.devices.iter().zip(&paths).map(&mut one).collect();
+    let rates: Vec<Option<f64>> = flows.devices.iter().zip(paths).map(&mut one).collect();
     let mut timelines: Vec<FlowTimeline> = rates
         .into_iter()
         .map(|rate| {
@@ -334,7 +346,7 @@ pub(crate) fn flows(
     // A turn begins when the last flow of the one before it is over.
     let mut from_s = 0.0;
     for turn in 1..=paths.iter().map(turn_of).max().unwrap_or(1) {
-        let of_turn = timelines.iter_mut().zip(&paths).filter(|(_, path)| turn_of(path) == turn);
+        let of_turn = timelines.iter_mut().zip(paths).filter(|(_, path)| turn_of(path) == turn);
         let mut longest = 0.0f64;
         for (execution, _) in of_turn {
             execution.from_s = from_s;

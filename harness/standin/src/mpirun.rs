@@ -191,16 +191,24 @@ fn address_in(hosts: &str, host: &str) -> Option<IpAddr> {
     })
 }
 
-/// What the daemons connect to: each has a connection for as long as it may live, and two for what it prints.
+/// What the daemons connect to: each has a connection for as long as it may live, and two for what it and each of its
+/// ranks print.
 struct Connections {
     at: SocketAddr,
     listener: TcpListener,
     /// None once all are to end.
     lives: Option<Vec<TcpStream>>,
     printed: JoinSet<()>,
+    is_tagged: bool,
 }
 
-/// What a connection is for, as its first byte says.
+/// Asks for a tag before each piece that a rank prints, as `--tag-output` does.
+const TAG_OUTPUT: &str = "OMPI_MCA_orte_tag_output";
+/// Of output that is read at once: programs that flush within a line have a tag there.
+const PIECE: usize = 29;
+
+/// What a connection is for, as its first byte says; behind it stands the rank, which daemons do not have.
+const NO_RANK: u32 = u32::MAX;
 const LIFE: u8 = b'L';
 const STDOUT: u8 = b'O';
 const STDERR: u8 = b'E';
@@ -210,19 +218,22 @@ impl Connections {
         let no_port = |error: io::Error| format!("no port at {address}: {error}");
         let listener = TcpListener::bind((address, 0)).await.map_err(no_port)?;
         let at = listener.local_addr().map_err(no_port)?;
-        Ok(Connections { at, listener, lives: Some(Vec::new()), printed: JoinSet::new() })
+        let is_tagged = std::env::var(TAG_OUTPUT).is_ok_and(|value| ["1", "true"].contains(&value.as_str()));
+        Ok(Connections { at, listener, lives: Some(Vec::new()), printed: JoinSet::new(), is_tagged })
     }
 
     async fn take(&mut self, accepted: io::Result<TcpStream>) {
         let Ok(mut stream) = accepted else { return };
-        match stream.read_u8().await {
-            Ok(LIFE) => {
+        let (Ok(what), Ok(rank)) = (stream.read_u8().await, stream.read_u32().await) else { return };
+        let tag = |name| (self.is_tagged && rank != NO_RANK).then(|| format!("[1,{rank}]<{name}>:"));
+        match what {
+            LIFE => {
                 if let Some(lives) = &mut self.lives {
                     lives.push(stream);
                 }
             }
-            Ok(STDOUT) => drop(self.printed.spawn(print(stream, io::stdout))),
-            Ok(STDERR) => drop(self.printed.spawn(print(stream, io::stderr))),
+            STDOUT => drop(self.printed.spawn(print(stream, tag("stdout"), io::stdout))),
+            STDERR => drop(self.printed.spawn(print(stream, tag("stderr"), io::stderr))),
             _ => {}
         }
     }
@@ -238,14 +249,22 @@ impl Connections {
 }
 
 /// Line by line, so that those of different ranks stay whole.
-async fn print<T: Write>(stream: TcpStream, to: fn() -> T) {
+async fn print<T: Write>(stream: TcpStream, tag: Option<String>, to: fn() -> T) {
     let mut lines = BufReader::new(stream);
     let mut line = Vec::new();
     while let Ok(1..) = lines.read_until(b'\n', &mut line).await {
+        let text = match &tag {
+            Some(tag) => tagged(&line, tag),
+            None => std::mem::take(&mut line),
+        };
         // A reader that is gone is nothing to them.
-        let _ = to().write_all(&line).and_then(|()| to().flush());
+        let _ = to().write_all(&text).and_then(|()| to().flush());
         line.clear();
     }
+}
+
+fn tagged(line: &[u8], tag: &str) -> Vec<u8> {
+    line.chunks(PIECE).flat_map(|piece| [tag.as_bytes(), piece].concat()).collect()
 }
 
 /// Starts what starts a host's ranks, with its order.
@@ -301,13 +320,13 @@ async fn daemon(order: &str) -> Result<i32, String> {
     if own != Pid::this() {
         return Err("no process group of its own".to_owned());
     }
-    let connected = |what: u8| {
-        let mut stream = std::net::TcpStream::connect(order.at)?;
-        stream.write_all(&[what]).map(|()| stream)
+    let connected = |what: u8, rank: u32| {
+        let mut stream = std::net::TcpStream::connect(order.at).map_err(|error| lost(&order, &error))?;
+        let head = [&[what][..], &rank.to_be_bytes()].concat();
+        stream.write_all(&head).map(|()| stream).map_err(|error| lost(&order, &error))
     };
-    let lost = |error: io::Error| format!("{}: no connection to mpirun: {error}", order.host);
-    let mut life = connected(LIFE).map_err(lost)?;
-    let (stdout, mut stderr) = (connected(STDOUT).map_err(lost)?, connected(STDERR).map_err(lost)?);
+    let mut life = connected(LIFE, NO_RANK)?;
+    let mut stderr = connected(STDERR, NO_RANK)?;
     // The first process is gone, or wants an end: so do its ranks, and whatever they have started.
     std::thread::spawn(move || {
         while let Ok(1..) = life.read(&mut [0; 64]) {}
@@ -315,7 +334,9 @@ async fn daemon(order: &str) -> Result<i32, String> {
     });
     let mut ranks = Vec::new();
     for local in 0..order.many {
-        ranks.push((order.first + local, rank(&order, local, [&stdout, &stderr])?));
+        let number = order.first + local;
+        let output = [connected(STDOUT, number)?, connected(STDERR, number)?];
+        ranks.push((number, rank(&order, local, output)?));
     }
     let mut worst = 0;
     for (rank, mut child) in ranks {
@@ -334,6 +355,10 @@ async fn daemon(order: &str) -> Result<i32, String> {
     Ok(worst)
 }
 
+fn lost(order: &Order, error: &io::Error) -> String {
+    format!("{}: no connection to mpirun: {error}", order.host)
+}
+
 fn name_of(signal: i32) -> &'static str {
     match Signal::try_from(signal) {
         Ok(Signal::SIGKILL) => "Killed",
@@ -344,15 +369,14 @@ fn name_of(signal: i32) -> &'static str {
     }
 }
 
-fn rank(order: &Order, local: u32, output: [&std::net::TcpStream; 2]) -> Result<Child, String> {
+fn rank(order: &Order, local: u32, output: [std::net::TcpStream; 2]) -> Result<Child, String> {
     let [program, arguments @ ..] = order.argv.as_slice() else {
         return Err("no program to start".to_owned());
     };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(&order.folder).stdin(Stdio::null()).envs(&order.variables);
-    let [stdout, stderr] = output.map(|stream| stream.try_clone().map(OwnedFd::from));
-    let lost = |error: io::Error| format!("{}: no connection to mpirun: {error}", order.host);
-    command.stdout(stdout.map_err(lost)?).stderr(stderr.map_err(lost)?);
+    let [stdout, stderr] = output.map(OwnedFd::from);
+    command.stdout(stdout).stderr(stderr);
     for (name, value) in [
         ("OMPI_COMM_WORLD_RANK", (order.first + local).to_string()),
         ("OMPI_COMM_WORLD_LOCAL_RANK", local.to_string()),
@@ -388,6 +412,13 @@ mod tests {
         assert_eq!((asked.ranks, asked.per_host, asked.hosts.len()), (4, 2, 2));
         assert_eq!(asked.exported, ["A", "B=1"]);
         assert_eq!(asked.argv, ["prog", "-x", "3"]);
+    }
+
+    #[test]
+    fn a_tag_stands_before_each_piece() {
+        let text = tagged(b"    65536   16384  float  sum  19.9\n", "[1,0]<stdout>:");
+        let expected = "[1,0]<stdout>:    65536   16384  float  sum[1,0]<stdout>:  19.9\n";
+        assert_eq!(String::from_utf8_lossy(&text), expected);
     }
 
     #[test]

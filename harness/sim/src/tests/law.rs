@@ -2,6 +2,10 @@
 //! is lost on the way.
 
 use super::*;
+use crate::active_faults::ActiveFaults;
+use crate::cluster::Cluster;
+use crate::{flows, work};
+use logs::flow_log::FlowPath;
 
 const NODES: [&str; 4] = ["p5-001", "p5-002", "p5-003", "p5-004"];
 
@@ -220,4 +224,29 @@ fn flows_are_independent_and_a_slow_nic_slows_its_own_alone_both_ways() {
             assert!(sent.values().all(|bytes| *bytes == 60_000 << 20));
         }
     });
+}
+
+#[test]
+fn flows_of_host_memory_that_run_at_once_share_their_switchs_link_to_the_cpu() {
+    let inventory = inventory("p5", "p5-[001-002]");
+    let cluster = Cluster::new(&inventory, 5, Vec::new(), BTreeMap::new()).expect("a cluster");
+    let nodes = ["p5-001", "p5-002"].map(str::to_owned);
+    let healthy = ActiveFaults::new(&cluster, "c", "j", &nodes);
+    let step = on_paused_clock(async {
+        Bench::new("p5", "p5-[001-002]", 5, &[]).flows("p5-001", "p5-002", "write")
+    });
+    let Step::Flows(flows) = step else { panic!("no flows") };
+    let rates = |turns: u32| -> Vec<f64> {
+        let path = |nic: u32| FlowPath::Host { turn: nic % turns + 1, turns, why: String::new() };
+        let paths: Vec<FlowPath> = (0..32).map(path).collect();
+        let mut noise = work::noise_of(&cluster, "c", "j", "work");
+        let flows = work::flows_along(&cluster, &healthy, &flows, &paths, &nodes, &mut noise);
+        flows.iter().map(|flow| flow.rate_gb_s.expect("a rate")).collect()
+    };
+    for (turns, expected) in [(1, 14.2 / 4.0), (2, 14.2 / 2.0), (4, 12.5 * 0.955)] {
+        let all = rates(turns);
+        assert!(all.iter().all(|rate| (rate / expected - 1.0).abs() < 0.006), "{turns} turns: {all:?}");
+    }
+    let at_once = script::FLOWS_SH.replace("if ((turn_of[$device] == turn)); then", "if true; then");
+    assert!(flows::takes_turns(script::FLOWS_SH) && !flows::takes_turns(&at_once));
 }
