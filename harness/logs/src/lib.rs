@@ -14,6 +14,7 @@ pub mod nccl_debug;
 mod nccl_prefix;
 pub mod nccl_tests;
 pub mod node_tools;
+mod range;
 pub mod ras;
 pub mod stream;
 mod text;

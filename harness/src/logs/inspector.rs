@@ -177,13 +177,13 @@ mod tests {
 
     fn rank(rank: u64) -> String {
         let record = |number: u64, time: u64| {
+            let rate = 1048.576 / time as f64;
             format!(
                 "{{\"header\":{{\"id\":\"0x7f8c496ae9f661\",\"comm_name\":\"dp\",\"rank\":{rank},\"n_ranks\":2,\"nnodes\":1}},\
                  \"metadata\":{{\"hostname\":\"n1\",\"pid\":{}}},\"coll_perf\":{{\"coll\":\"AllReduce\",\"coll_sn\":{number},\
                  \"coll_msg_size_bytes\":1048576,\"coll_exec_time_us\":{time},\"coll_timing_source\":\"kernel_gpu\",\
-                 \"coll_algobw_gbs\":10.5,\"coll_busbw_gbs\":{}}}}}\n",
-                70 + rank,
-                10 + rank
+                 \"coll_algobw_gbs\":{rate:.6},\"coll_busbw_gbs\":{rate:.6}}}}}\n",
+                70 + rank
             )
         };
         [record(1, 100 + rank), record(2, 200)].concat()
@@ -204,6 +204,14 @@ mod tests {
             code == 1 && out.contains("\n  inspector-ranks: 0x7f8c496ae9f661: 1 of 2 ranks have records"),
             "{out}"
         );
+    }
+
+    #[test]
+    fn bandwidths_that_contradict_bytes_and_time_are_a_finding() {
+        let altered = rank(1).replacen("5.242880", "10.485760", 2);
+        let (code, out, _) = show(&[rank(0).as_bytes(), altered.as_bytes()], &["--fail-on-findings"]);
+        let finding = "\n  inspector-disagrees: 1 record with bandwidths";
+        assert!(code == 1 && out.contains(finding), "{out}");
     }
 
     #[test]

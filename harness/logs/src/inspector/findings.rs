@@ -25,6 +25,7 @@ pub(super) struct Odd {
     bare: Oddity,
     beyond: Oddity,
     short: Oddity,
+    disagreeing: Oddity,
     /// Announced records that never came.
     never_came: u64,
     timed_on_host: u64,
@@ -63,6 +64,10 @@ impl Odd {
         self.beyond.add(file, line);
     }
 
+    pub(super) fn disagrees(&mut self, file: &str, line: u64) {
+        self.disagreeing.add(file, line);
+    }
+
     pub(super) fn call(&mut self, call: &Call<'_>) {
         self.timed_on_host += u64::from(call.is_timed_on_host);
         self.wrapped_sizes += u64::from(i64::try_from(call.bytes).is_err());
@@ -89,6 +94,14 @@ pub(super) fn all(log: &InspectorLog, facts: &Facts, odd: Odd) -> Vec<Finding> {
             &odd.short,
             "inspector-short",
             format!("{} announced and never came", count(odd.never_came, "record")),
+        ),
+        (
+            &odd.disagreeing,
+            "inspector-disagrees",
+            format!(
+                "{} with bandwidths that bytes, time and ranks do not give",
+                count(odd.disagreeing.lines, "record")
+            ),
         ),
     ];
     found.extend(damage.into_iter().filter_map(|(oddity, code, message)| oddity.finding(code, message)));

@@ -43,7 +43,7 @@ pub enum Line {
     Other,
     /// Of another program, or empty.
     Foreign,
-    /// A record that cannot be read, or of which it is unknown whose it is.
+    /// A record that cannot be read or contradicts itself, or of which it is unknown whose it is.
     Damaged,
 }
 
@@ -81,6 +81,7 @@ impl FileLines {
         let Some(identity) = placed.identity else { return Line::Damaged };
         match record.body {
             Body::Call(_) if placed.position == Position::Beyond && placed.is_bare => Line::Damaged,
+            Body::Call(call) if call.contradicts(identity.ranks) => Line::Damaged,
             Body::Call(call) => Line::Call(CallRecord {
                 communicator: identity.communicator,
                 rank: identity.rank,
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     const HEAD: &str = r#""header":{"id":"0xa1","rank":3,"n_ranks":8,"nnodes":2},"metadata":{"dump_timestamp_us":17,"hostname":"n1","pid":7}"#;
-    const CALL: &str = r#""coll_perf":{"coll":"AllReduce","coll_sn":9,"coll_msg_size_bytes":4096,"coll_exec_time_us":100,"coll_timing_source":"kernel_gpu","coll_busbw_gbs":3.0}"#;
+    const CALL: &str = r#""coll_perf":{"coll":"AllReduce","coll_sn":9,"coll_msg_size_bytes":4096,"coll_exec_time_us":100,"coll_timing_source":"kernel_gpu","coll_busbw_gbs":0.07168}"#;
 
     fn marker(records: u64) -> String {
         format!(
@@ -141,6 +142,8 @@ mod tests {
             assert_eq!(take(&mut lines, text), expected, "{text}");
         }
         assert_eq!(take(&mut lines, &format!("{{{CALL}}}")), Line::Damaged, "a bare one without a marker");
+        let altered = format!("{{{HEAD},{}}}", CALL.replace("0.07168", "0.14336"));
+        assert_eq!(take(&mut lines, &altered), Line::Damaged, "another bandwidth than bytes and time give");
     }
 
     #[test]

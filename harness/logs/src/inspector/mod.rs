@@ -236,6 +236,9 @@ impl Reader {
             Body::Call(call) => {
                 self.log.records += 1;
                 self.odd.call(&call);
+                if call.contradicts(identity.ranks) {
+                    self.odd.disagrees(file, line);
+                }
                 if !self.tables.call(&identity, &call) {
                     self.odd.left_out += 1;
                 }

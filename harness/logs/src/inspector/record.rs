@@ -1,5 +1,6 @@
 //! One line of JSON: a call, a marker, or a record of the proxy thread; with its header, or bare in a batch.
 
+use crate::range::Range;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -105,6 +106,8 @@ pub(super) struct Call<'a> {
     pub time_us: Option<f64>,
     pub algbw: Option<f64>,
     pub busbw: Option<f64>,
+    /// Both bandwidths as they stand there, 0 too; none of a size that means nothing.
+    printed: [Option<f64>; 2],
     pub is_timed_on_host: bool,
 }
 
@@ -193,7 +196,47 @@ impl<'a> CallJson<'a> {
             time_us: self.coll_exec_time_us.filter(|time| time.is_finite() && *time >= 0.0),
             algbw: positive(self.coll_algobw_gbs).filter(|_| has_size),
             busbw: positive(self.coll_busbw_gbs).filter(|_| has_size),
+            printed: [self.coll_algobw_gbs, self.coll_busbw_gbs].map(|value| value.filter(|_| has_size)),
             is_timed_on_host: matches!(source, Some("kernel_cpu" | "collective_cpu")),
         })
+    }
+}
+
+impl Call<'_> {
+    /// The bytes that the plugin divides by the time, and how many times that rate goes over the bus. Nothing of types for
+    /// which it has no formula.
+    fn formula(&self, ranks: u64) -> Option<(f64, f64)> {
+        let (bytes, ranks) = (self.bytes as f64, ranks as f64);
+        let share = (ranks - 1.0) / ranks;
+        match &*self.operation {
+            _ if self.is_p2p => Some((bytes, 1.0)),
+            "AllReduce" => Some((bytes, 2.0 * share)),
+            "AllGather" | "ReduceScatter" => Some((bytes * ranks, share)),
+            "Broadcast" | "Reduce" | "Send" | "Recv" | "SendRecv" => Some((bytes, 1.0)),
+            _ => None,
+        }
+    }
+
+    /// Whether a bandwidth is not that of the bytes, the time and the ranks beside it, as exactly as the digits show. The
+    /// plugin computes them from the time that it prints.
+    pub(super) fn contradicts(&self, ranks: u64) -> bool {
+        let Some((bytes, factor)) = self.formula(ranks) else { return false };
+        let digits = |value: f64| Range::printed(&value.to_string());
+        let [algbw, busbw] = self.printed;
+        // Of no time, the plugin makes no bandwidth.
+        let time = self.time_us.filter(|time| *time > 0.0 || algbw != Some(0.0)).and_then(digits);
+        let mut expected = time.map(|time| Range {
+            low: bytes / (time.high * 1e3) * (1.0 - 1e-9),
+            high: if time.low > 0.0 { bytes / (time.low * 1e3) * (1.0 + 1e-9) } else { f64::INFINITY },
+        });
+        if let Some(printed) = algbw.and_then(digits) {
+            if expected.is_some_and(|expected| !expected.meets(printed)) {
+                return true;
+            }
+            expected = Some(expected.map_or(printed, |expected| expected.and(printed)));
+        }
+        let Some((expected, printed)) = expected.zip(busbw.and_then(digits)) else { return false };
+        let high = if factor > 0.0 { expected.high * factor } else { 0.0 };
+        !Range { low: expected.low * factor, high }.meets(printed)
     }
 }

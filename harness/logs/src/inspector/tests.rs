@@ -23,8 +23,9 @@ const HEAD: &str = r#""header":{"id":"0xa1","comm_name":"dp","rank":0,"n_ranks":
 
 fn coll(number: u64) -> String {
     format!(
-        r#""coll_perf":{{"coll":"AllReduce","coll_sn":{number},"coll_msg_size_bytes":4096,"coll_exec_time_us":{},"coll_timing_source":"kernel_gpu","coll_algobw_gbs":2.0,"coll_busbw_gbs":3.0}}"#,
-        100 + number
+        r#""coll_perf":{{"coll":"AllReduce","coll_sn":{number},"coll_msg_size_bytes":4096,"coll_exec_time_us":{},"coll_timing_source":"kernel_gpu","coll_algobw_gbs":{:.6},"coll_busbw_gbs":0.000000}}"#,
+        100 + number,
+        4.096 / (100 + number) as f64
     )
 }
 
@@ -47,7 +48,7 @@ fn marker(records: u64, dropped: u64) -> String {
 fn calls_are_summed_by_rank_operation_and_size() {
     let text = (1..=3).map(full).collect::<String>();
     let p2p = format!(
-        "{{{HEAD},\"p2p_perf\":{{\"p2p\":\"Send\",\"p2p_sn\":5,\"p2p_peer\":1,\"p2p_msg_size_bytes\":8192,\"p2p_exec_time_us\":9.5,\
+        "{{{HEAD},\"p2p_perf\":{{\"p2p\":\"Send\",\"p2p_sn\":5,\"p2p_peer\":1,\"p2p_msg_size_bytes\":8192,\"p2p_exec_time_us\":5.5,\
          \"p2p_algobw_gbs\":1.5,\"p2p_busbw_gbs\":1.5}}}}\n"
     );
     let log = read(&[&text, &p2p]);
@@ -56,7 +57,7 @@ fn calls_are_summed_by_rank_operation_and_size() {
     let (reduce, send) = (&log.series[0], &log.series[1]);
     assert_eq!((reduce.operation.as_str(), reduce.bytes, reduce.calls), ("AllReduce", 4096, 3));
     assert_eq!(reduce.time_us, Some(Spread { n: 3, min: 101.0, mean: 102.0, max: 103.0 }));
-    assert_eq!(reduce.busbw_gb_s.map(|it| it.mean), Some(3.0));
+    assert_eq!(reduce.algbw_gb_s.map(|it| it.max), Some(0.040554));
     assert_eq!((send.operation.as_str(), send.algbw_gb_s.map(|it| it.max)), ("Send", Some(1.5)));
     assert_eq!(log.members[0].name.as_deref(), Some("dp"));
 }
@@ -189,10 +190,11 @@ fn what_times_and_sizes_cannot_show_is_said() {
         messages(&log),
         ["inspector-size: 1 record with a size near 2^64: unknown data type, no bandwidth"]
     );
-    assert_eq!(log.series[0].busbw_gb_s, None);
+    assert_eq!(log.series[0].algbw_gb_s, None);
     // A type without a formula has no bandwidth, and not 0.
-    let none = full(1).replace("\"coll_busbw_gbs\":3.0", "\"coll_busbw_gbs\":0.0");
-    assert_eq!(read(&[&none]).series[0].busbw_gb_s, None);
+    let none = full(1).replace("AllReduce", "AllToAll").replace("0.040554", "0.000000");
+    let log = read(&[&none]);
+    assert_eq!((messages(&log), log.series[0].algbw_gb_s, log.series[0].busbw_gb_s), (vec![], None, None));
 }
 
 #[test]
@@ -252,4 +254,77 @@ fn records_of_the_proxy_are_counted_and_their_loss_is_reported() {
         (log.proxy_records, messages(&log)),
         (1, vec!["inspector-dropped: 3 records of the proxy dropped".to_owned()])
     );
+}
+
+/// A record as the plugin writes it, and the same with other figures.
+fn of_eight(coll: &str, bytes: u64, time: &str, algbw: &str, busbw: &str) -> String {
+    let head = HEAD.replace("\"n_ranks\":1", "\"n_ranks\":8");
+    format!(
+        "{{{head},\"coll_perf\":{{\"coll\":\"{coll}\",\"coll_sn\":1,\"coll_msg_size_bytes\":{bytes},\
+         \"coll_exec_time_us\":{time},\"coll_algobw_gbs\":{algbw},\"coll_busbw_gbs\":{busbw}}}}}\n"
+    )
+}
+
+#[test]
+fn bandwidths_are_compared_with_bytes_time_and_ranks() {
+    let disagrees = |text: &str| {
+        let log = read(&[text]);
+        log.findings.iter().any(|it| it.code == "inspector-disagrees")
+    };
+    let honest = [
+        // Both as published.
+        ("AllReduce", 17_179_869_184, "61974", "277.210914", "485.119099"),
+        ("ReduceScatter", 2_147_483_648, "41057", "418.439467", "366.134533"),
+        ("AllGather", 2_147_483_648, "41057", "418.439467", "366.134533"),
+        ("Broadcast", 8_192, "10", "0.819200", "0.819200"),
+        ("Reduce", 8_192, "10.0", "0.8192", "0.8192"),
+        // Fewer digits, a rate below the last of them, and a time of 0, of which the plugin makes no bandwidth.
+        ("AllReduce", 17_179_869_184, "61974", "277.2", "485"),
+        ("AllReduce", 4, "90000", "0.000000", "0.000000"),
+        ("AllReduce", 4_096, "0", "0.000000", "0.000000"),
+        // Types that it has no formula for.
+        ("AllToAll", 8_192, "10", "0.000000", "0.000000"),
+        ("AllToAll", 8_192, "10", "3.5", "0.1"),
+    ];
+    for (coll, bytes, time, algbw, busbw) in honest {
+        let text = of_eight(coll, bytes, time, algbw, busbw);
+        assert!(!disagrees(&text), "{text}");
+        let p2p = text.replace("coll", "p2p");
+        assert_eq!(
+            disagrees(&p2p),
+            !matches!(coll, "Broadcast" | "Reduce") && time != "0" && bytes != 4,
+            "{p2p}"
+        );
+    }
+    let altered = [
+        ("AllReduce", 17_179_869_184, "61974", "554.421828", "970.238198"),
+        ("AllReduce", 17_179_869_184, "61974", "277.210914", "485.119199"),
+        ("AllReduce", 17_179_869_184, "61974", "277.211914", "485.119099"),
+        ("AllReduce", 17_179_869_184, "61973", "277.210914", "485.119099"),
+        ("AllReduce", 17_179_869_185_000, "61974", "277.210914", "485.119099"),
+        ("AllGather", 17_179_869_184, "61974", "277.210914", "485.119099"),
+        ("AllReduce", 17_179_869_184, "61974", "277.210914", "0.000000"),
+        ("AllReduce", 17_179_869_184, "61974", "-277.210914", "485.119099"),
+        ("AllReduce", 4_096, "0", "7.5", "13.125"),
+    ];
+    for (coll, bytes, time, algbw, busbw) in altered {
+        let text = of_eight(coll, bytes, time, algbw, busbw);
+        assert!(disagrees(&text), "{text}");
+    }
+    let twice = of_eight("AllReduce", 8192, "10", "1.6384", "2.8672");
+    assert_eq!(
+        messages(&read(&[&twice]))[0],
+        "inspector-disagrees: 1 record with bandwidths that bytes, time and ranks do not give; the first: 1.log:1"
+    );
+    // One of them may be missing, and so may the time.
+    for text in
+        ["\"coll_busbw_gbs\":485.119099", "\"coll_algobw_gbs\":277.210914,\"coll_busbw_gbs\":485.119099"]
+    {
+        let whole = of_eight("AllReduce", 17_179_869_184, "61974", "277.210914", "485.119099");
+        let (before, _) = whole.split_once("\"coll_algobw_gbs\"").expect("a bandwidth");
+        let record = format!("{before}{text}}}}}\n");
+        assert!(!disagrees(&record) && disagrees(&record.replace("485", "486")), "{record}");
+        let timeless = record.replace("\"coll_exec_time_us\":61974,", "");
+        assert!(!disagrees(&timeless), "{timeless}");
+    }
 }

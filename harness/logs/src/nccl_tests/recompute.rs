@@ -2,6 +2,7 @@
 //! Which number of ranks was asked for, and what follows from a difference, is the caller's business.
 
 use super::{Half, NcclRun, Row, cell};
+use crate::range::Range;
 use metric::finding::Finding;
 use metric::op::Op;
 
@@ -39,7 +40,7 @@ pub fn ranks_from_ratio(run: &NcclRun) -> Option<(f64, Option<u32>)> {
     // busbw / algbw = factor * (n - 1) / n, so n = factor / (factor - ratio), and each row leaves a range of them.
     let (mut low, mut high) = (1.0_f64, f64::INFINITY);
     for half in halves {
-        let (algbw, busbw) = (Range::around(half.algbw_gb_s, half.rounding.algbw_gb_s), Range::busbw(half));
+        let (algbw, busbw) = (Range::around(half.algbw_gb_s, half.rounding.algbw_gb_s), busbw_of(half));
         let ranks = |ratio: f64| if ratio < factor { factor / (factor - ratio) } else { f64::INFINITY };
         low = low.max(ranks(busbw.low / algbw.high));
         high = high.min(if algbw.low > 0.0 { ranks(busbw.high / algbw.low) } else { f64::INFINITY });
@@ -94,31 +95,8 @@ fn listed(run: &NcclRun) -> Option<u32> {
     sizes.all(|other| other == size).then_some(size)
 }
 
-/// Where a figure may lie.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Range {
-    low: f64,
-    high: f64,
-}
-
-impl Range {
-    fn around(value: f64, half_width: f64) -> Range {
-        // The figures themselves carry the error of a few operations on doubles.
-        let slack = half_width * (1.0 + 1e-6) + value.abs() * 1e-9;
-        Range { low: (value - slack).max(0.0), high: value + slack }
-    }
-
-    fn busbw(half: &Half) -> Range {
-        Range::around(half.busbw_gb_s, half.rounding.busbw_gb_s)
-    }
-
-    fn meets(self, other: Range) -> bool {
-        self.low <= other.high && other.low <= self.high
-    }
-
-    fn and(self, other: Range) -> Range {
-        Range { low: self.low.max(other.low), high: self.high.min(other.high) }
-    }
+fn busbw_of(half: &Half) -> Range {
+    Range::around(half.busbw_gb_s, half.rounding.busbw_gb_s)
 }
 
 /// How an operation counted bytes, and what it made of them.
@@ -150,7 +128,7 @@ fn disagrees(run: &NcclRun, row: &Row, half: &Half, ranks: Option<u32>) -> Optio
     let width = cell::element_bytes(&row.dtype).unwrap_or(8);
     let spare = f64::from(ranks.unwrap_or(1)) * 16.0_f64.max(width as f64);
     let algbw_printed = Range::around(half.algbw_gb_s, half.rounding.algbw_gb_s);
-    let busbw_printed = Range::busbw(half);
+    let busbw_printed = busbw_of(half);
     let conventions = conventions(run.op, ranks, row.size_bytes as f64);
     // Without an operation, equal bandwidths may be those of hypercube, which counts fewer bytes than it shows.
     if conventions.is_empty() || (run.op.is_none() && half.algbw_gb_s == half.busbw_gb_s) {

@@ -301,8 +301,17 @@ fn a_line_of_progress_that_is_cut_counts_for_nothing() {
 
 #[test]
 fn stream_and_fio_are_read_with_their_own_checks() {
-    let text = "Number of Threads counted = 96\nMemory per array = 4096.0 MiB (= 4.0 GiB).\nFunction    Best Rate MB/s  Avg time\nCopy:  490000.0 0.1\nTriad: 500000.0 0.1\nSolution Validates: yes\n";
-    assert_eq!(stream::read(text), Ok(stream::Rates { copy: 490.0, triad: 500.0, valid: true }));
+    let text = "Number of Threads counted = 96\nMemory per array = 4096.0 MiB (= 4.0 GiB).\nFunction    Best Rate MB/s  Avg time     Min time     Max time\nCopy:          490180.5     0.017599     0.017524     0.017731\nTriad:         505256.0     0.025583     0.025502     0.025785\nSolution Validates: yes\n";
+    assert_eq!(stream::read(text), Ok(stream::Rates { copy: 490.1805, triad: 505.256, valid: true }));
+    for (printed, altered, why) in [
+        ("490180.5", "980180.5", "Copy: 980180.5 MB/s is not 2 arrays in 0.017524 s"),
+        ("0.017524", "0.017525", "Copy: 490180.5 MB/s is not 2 arrays in 0.017525 s"),
+        ("505256.0", "505356.0", "Triad: 505356.0 MB/s is not 3 arrays in 0.025502 s"),
+        ("= 4096.0", "= 8192.0", "Copy: 490180.5 MB/s is not 2 arrays in 0.017524 s"),
+        ("     0.017524     0.017731", "", "the row of Copy has no least time"),
+    ] {
+        assert_eq!(stream::read(&text.replace(printed, altered)), Err(why.to_owned()), "{altered}");
+    }
     let failed = text.replace("Solution Validates", "Failed Validation on array a[]");
     assert!(!stream::read(&failed).expect("read").valid);
     let read = fio::read(FIO).expect("read");
@@ -353,6 +362,8 @@ fn messages() {
         stream::read("Number of Threads counted = 4\nCopy: 1 1\nTriad: 1 1\n").expect_err("no size"),
         stream::read("Copy: 1 1\nCopy: 1 1\nTriad: 1 1\n").expect_err("twice"),
         stream::read("Copy: nan 1\nTriad: 1 1\n").expect_err("no number"),
+        stream::read("Number of Threads counted = 4\nMemory per array = 915.5 MiB\nCopy: 1 1\nTriad: 1 1\nSolution Validates\n").expect_err("no times"),
+        stream::read("Number of Threads counted = 4\nMemory per array = 915.5 MiB\nCopy: 96000.0 2 2 2\nTriad: 1 1\nSolution Validates\n").expect_err("another rate"),
         fio::read("fio: pid=12, err=2/file:filesetup.c:174, func=open, error=No such file or directory\n")
             .expect_err("no JSON"),
         fio::read(&FIO.replace("4000000000", "5000000000")).expect_err("another rate"),

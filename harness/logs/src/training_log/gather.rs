@@ -1,8 +1,8 @@
 //! Lines of steps put in order: by program and rank, with repeats after a restart kept apart from what other ranks
 //! say of the same step.
 
-use super::ranks;
 use super::step::{Dialect, ReportedStep, StepLine};
+use super::{flops, ranks};
 use crate::text;
 use metric::finding::Finding;
 use serde::Serialize;
@@ -255,6 +255,7 @@ fn series_findings(series: &Series) -> Vec<Finding> {
         findings.push(Finding::new("training-clock-back", why).line(step.line));
     }
     findings.extend(ranks::conflicting_lines(series));
+    findings.extend(flops::conflicting_steps(series));
     findings.extend(missing(series, &shown));
     findings
 }

@@ -5,6 +5,7 @@ mod automodel;
 mod bar;
 mod compat;
 mod figures;
+mod flops;
 mod gather;
 mod numbers;
 mod pipes;
@@ -18,6 +19,7 @@ mod trainer;
 
 pub use compat::{ITERATIONS, mean_of_steps};
 pub use figures::{Figures, figures};
+pub use flops::CODE as FLOPS_DISAGREE;
 pub use gather::{Restart, Series};
 pub use ranks::{CODE as RANKS_DISAGREE, slowest};
 pub use step::{Dialect, StepLine};

@@ -76,16 +76,21 @@ fn is_loss(key: &str) -> bool {
 
 fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
     let mut other_loss = None;
+    let (mut of_time, mut of_flops) = (None, None);
     for field in fields.split('|') {
         let Some((key, value)) = field.split_once(':') else { continue };
         let key = key.trim();
         match key {
-            "elapsed time per iteration (ms)" => step.seconds = Some(last(key, value)? / 1000.0),
+            "elapsed time per iteration (ms)" => {
+                step.seconds = Some(last(key, value)? / 1000.0);
+                of_time = decimals(value);
+            }
             "elapsed time per iteration (s)" | "train_step_timing in s" => {
                 step.seconds = Some(number(key, value)?)
             }
             "throughput per GPU (TFLOP/s/GPU)" | "TFLOPS_per_GPU" | "TFLOPs" => {
                 step.tflops_per_gpu = Some(last(key, value)?);
+                of_flops = decimals(value).filter(|_| key.starts_with("throughput"));
             }
             "approx flops per GPU" => step.tflops_per_gpu = Some(flops(key, value)?),
             "samples per second" => step.samples_per_s = Some(number(key, value)?),
@@ -108,6 +113,7 @@ fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
         }
     }
     step.loss = step.loss.or(other_loss);
+    step.decimals = of_time.zip(of_flops);
     // A step's time stands in every line of either program: without it the line is incomplete.
     match step.seconds {
         Some(_) => Ok(step),
@@ -130,6 +136,15 @@ fn last(key: &str, value: &str) -> Result<f64, Garbled> {
     let Some((of_step, mean)) = value.split_once('/') else { return number(key, value) };
     number(key, mean)?;
     number(key, of_step)
+}
+
+/// How many digits stand behind the point of such a number, where it has no exponent.
+fn decimals(value: &str) -> Option<u8> {
+    let (of_step, _) = value.split_once('/').unwrap_or((value, ""));
+    let number = of_step.trim();
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    u8::try_from(decimals).ok().filter(|_| is_plain)
 }
 
 /// `Step Time : 6.93s GPU utilization: 514.0MODEL_TFLOP/s/GPU`, which Megatron-Bridge puts before a step's line; that of 2025

@@ -132,6 +132,9 @@ pub struct StepLine {
     /// How many more lines logged this step, such as those of other ranks.
     #[serde(skip_serializing_if = "is_zero")]
     pub copies: u64,
+    /// Of Megatron's own fields, the decimals that its milliseconds and its TFLOP/s are printed with.
+    #[serde(skip)]
+    pub decimals: Option<(u8, u8)>,
     /// The best figures of all lines of this step, where they differ; its own are the slowest.
     #[serde(skip)]
     pub fastest: Option<Box<Fastest>>,

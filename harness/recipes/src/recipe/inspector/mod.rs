@@ -81,6 +81,7 @@ const FROM_READER: &[FindingKind] = &[
     FindingKind { code: "inspector-processes", means: Meaning::NoNumber },
     FindingKind { code: "inspector-no-room", means: Meaning::NoNumber },
     FindingKind { code: "inspector-host-times", means: Meaning::NoNumber },
+    FindingKind { code: "inspector-disagrees", means: Meaning::NoNumber },
 ];
 
 fn run(job: &JobInput) -> Output {
@@ -114,12 +115,13 @@ fn run(job: &JobInput) -> Output {
         if let Some(why) = filtered(job, &read) {
             find(InspectorFinding::Filtered, why);
         }
-        let has_loss = read
-            .log
-            .findings
-            .iter()
-            .any(|finding| matches!(finding.code.as_str(), "inspector-processes" | "inspector-no-room"));
-        let is_whole = read.is_complete && read.log.records > 0 && ranks.are_all_there() && !has_loss;
+        let is_useless = read.log.findings.iter().any(|finding| {
+            matches!(
+                finding.code.as_str(),
+                "inspector-processes" | "inspector-no-room" | "inspector-disagrees"
+            )
+        });
+        let is_whole = read.is_complete && read.log.records > 0 && ranks.are_all_there() && !is_useless;
         output.findings.extend(read.log.findings.iter().map(|finding| {
             let mut finding = finding.clone();
             finding.node = finding.node.map(|host| ranks.node_of_host(&host).unwrap_or(&host).to_owned());

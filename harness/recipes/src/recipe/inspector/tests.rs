@@ -7,14 +7,17 @@ use std::io::Write;
 
 const MIB: u64 = 1 << 20;
 
-/// Calls of one rank of four on two nodes, in the form of v4.0.
+/// Calls of one rank of four on two nodes, in the form of v4.0, with the times that give these bandwidths.
 fn records(rank: u32, coll: &str, bytes: u64, busbw: &[f64]) -> String {
     let host = ["n1", "n1", "n2", "n2"][rank as usize];
+    let (traffic, factor) = if coll == "AllReduce" { (bytes, 1.5) } else { (4 * bytes, 0.75) };
     let line = |(number, busbw): (usize, &f64)| {
+        let algbw = busbw / factor;
+        let us = traffic as f64 / algbw / 1e3;
         format!(
             "{{\"header\":{{\"id\":\"0x1\",\"rank\":{rank},\"n_ranks\":4,\"nnodes\":2}},\"metadata\":{{\"hostname\":\"{host}\",\
              \"pid\":{rank}}},\"coll_perf\":{{\"coll\":\"{coll}\",\"coll_sn\":{number},\"coll_msg_size_bytes\":{bytes},\
-             \"coll_exec_time_us\":10,\"coll_timing_source\":\"kernel_gpu\",\"coll_algobw_gbs\":{busbw},\"coll_busbw_gbs\":{busbw}}}}}\n"
+             \"coll_exec_time_us\":{us},\"coll_timing_source\":\"kernel_gpu\",\"coll_algobw_gbs\":{algbw},\"coll_busbw_gbs\":{busbw}}}}}\n"
         )
     };
     busbw.iter().enumerate().map(line).collect()
@@ -114,6 +117,14 @@ fn a_size_of_which_one_rank_lost_all_records_has_no_bandwidth() {
     let output = output(Op::AllReduce, &gathered(&files, END));
     assert!(values(&output, "inspector.busbw").is_empty() && values(&output, "inspector.calls").len() == 4);
     assert!(codes(&output).contains(&"inspector-partial"));
+}
+
+#[test]
+fn bandwidths_that_contradict_bytes_and_time_are_not_judged() {
+    let mut files: Vec<String> = (0..4).map(|rank| records(rank, "AllReduce", MIB, &[10.0])).collect();
+    files[3] = files[3].replace("\"coll_busbw_gbs\":10", "\"coll_busbw_gbs\":20");
+    let output = output(Op::AllReduce, &gathered(&files, END));
+    assert!(output.metrics.is_empty() && codes(&output).contains(&"inspector-disagrees"));
 }
 
 #[test]

@@ -13,7 +13,9 @@ mod window;
 
 use self::throughput::{Extent, Throughput};
 use super::efa_traffic;
-use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, TrainingFacts, Workload};
+use super::{
+    Failure, FileRole, InputFile, JobInput, NotComparable, Output, RecipeSpec, TrainingFacts, Workload,
+};
 use crate::recipe::ras_hang::Behind;
 use crate::recipe::shared_findings::{FileFinding, RateFinding};
 use logs::training_log::{self as source, Dialect, Series, StepLine, TrainerSummary, figures};
@@ -255,6 +257,10 @@ fn read(job: &JobInput, output: &mut Output) -> Option<ReferenceLogs> {
         lines += log.lines;
         garbled_losses |= log.garbled_losses > 0;
         // `stopped` says why it failed, with the rank that began it.
+        if let Some(finding) = log.findings.iter().find(|it| it.code == source::FLOPS_DISAGREE) {
+            let (cause, why) = (finding.code.clone(), format!("{}: {}", file.shown, finding.message));
+            output.not_comparable.get_or_insert(NotComparable { cause, why });
+        }
         let findings = log.findings.into_iter().filter(|it| it.code != source::FAILURE);
         output.findings.extend(findings.map(|it| on_node(it.file(&file.shown), file)));
         for series in log.series {

@@ -365,6 +365,21 @@ fn megatron(tflops: f64) -> String {
 }
 
 #[test]
+fn a_log_whose_throughput_contradicts_its_times_is_not_comparable() {
+    let text = megatron(400.0);
+    assert_eq!(ran(FACTS, &text, "").not_comparable, None);
+    let line = |step: u64| text.lines().nth(step as usize).expect("a line").to_owned() + "\n";
+    let altered = |step: u64| {
+        line(step).replace("(ms): 1001.0", "(ms): 1000.0").replace("(ms): 1002.0", "(ms): 1000.0")
+    };
+    let same: String = (0..40).map(altered).collect();
+    let odd = altered(20).replace("400.0", "800.0");
+    let output = ran(FACTS, &same.replace(&altered(20), &odd), "");
+    let cause = output.not_comparable.as_ref().map(|it| it.cause.as_str());
+    assert_eq!((cause, message(&output, "training-disagrees").is_some()), (Some("training-disagrees"), true));
+}
+
+#[test]
 fn logged_values_win_and_contradictions_are_reported() {
     // 32 samples of 4096 tokens a second on 16 ranks.
     let own = 32.0 * 4096.0 * 4.687e10 / 16.0 / 1e12;
