@@ -11,6 +11,7 @@ use config::baseline::{self, Baselines, PENDING};
 use config::diagnostic::Diagnostic;
 use config::envlint::{self, Linted, Versions};
 use config::hardware_limits;
+use config::inventory::instance::why_without_profile;
 use config::inventory::{Instance, Instances, Inventory};
 use config::suite::Suite;
 use config::toml_reader::{file, folder, line_of, renamed};
@@ -195,6 +196,9 @@ fn without_profile(name: &str, text: &str, file: &str, instances: &Instances) ->
     }
     let message = format!("no instance `{}` in `inventory/instances`", name.escape_debug());
     let diagnostic = Diagnostic::at(file, line_of(text, "instance"), 1, message);
+    if let Some(why) = why_without_profile(name) {
+        return Some(diagnostic.suggest(why));
+    }
     // By its size, as EC2 calls it.
     let short = name.split_once('.').map(|(family, _)| family);
     let known = short.filter(|short| instances.names().any(|one| one == *short));

@@ -39,7 +39,7 @@ const EMPTY: &str = "<!-- empty folder -->\n";
 const OPERATORS: [&str; 5] = ["|", ">", "&&", "||", ";"];
 
 /// Commands that the pages have run at least.
-const FEWEST_RUN: usize = 100;
+const FEWEST_RUN: usize = 220;
 
 /// How many commands of all pages were run, and how many were only parsed.
 #[derive(Default)]

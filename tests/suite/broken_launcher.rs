@@ -28,6 +28,8 @@ fn a_controller_that_cannot_be_reached_is_ten_lines_and_no_culprit() {
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert!(ran.blamed().is_empty(), "{}", ran.all());
     assert!(ran.stderr.contains("Unable to contact slurm controller (connect failure)"), "{}", ran.all());
+    let last = "INCONCLUSIVE: nothing was launched (exit 3)";
+    assert_eq!(ran.stderr.lines().last(), Some(last), "{}", ran.all());
     assert!(ran.stdout.lines().count() + ran.stderr.lines().count() <= 10, "{}", ran.all());
     let history = project.harness(&["history", "--suspects"]);
     assert!(!history.all().contains("p5-0"), "{}", history.all());

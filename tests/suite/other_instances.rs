@@ -3,9 +3,10 @@
 
 use crate::project::Project;
 
-const TABLE: [(&str, &str, &str, &str); 3] = [
+const TABLE: [(&str, &str, &str, &str); 4] = [
     ("nccl-p5en", "p5en", "rdmap110s0", "22.00"),
     ("nccl-p6-b200", "p6-b200", "efa_3", "44.00"),
+    ("nccl-p6-b300", "p6-b300", "efa_11", "44.00"),
     ("nccl-p4d", "p4d", "rdmap32s27", "11.00"),
 ];
 
@@ -22,6 +23,42 @@ fn project() -> Project {
         project.write(&format!("inventory/sim-{instance}.toml"), &text);
     }
     project
+}
+
+/// Suites that an instance which ships has none of.
+const ABSENT: [&str; 1] = ["nccl-p5e"];
+
+#[test]
+fn every_instance_has_suites_for_acceptance_collectives_and_single_nodes() {
+    let folder = crate::project::root().join("inventory/instances");
+    let files = std::fs::read_dir(&folder).expect("the instances");
+    let names = files.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned());
+    let real: Vec<String> = names
+        .filter_map(|name| name.strip_suffix(".toml").map(str::to_owned))
+        .filter(|name| !name.starts_with("sim-"))
+        .collect();
+    assert!(real.len() >= 7, "{real:?}");
+    let mut absent = Vec::new();
+    for instance in &real {
+        for kind in ["acceptance", "nccl", "node"] {
+            let name = format!("{kind}-{instance}");
+            match std::fs::read_to_string(crate::project::root().join(format!("suites/{name}.toml"))) {
+                Ok(text) => assert!(text.contains(&format!("\ninstance = \"{instance}\"\n")), "{name}"),
+                Err(_) => absent.push(name),
+            }
+        }
+    }
+    assert_eq!(absent, ABSENT);
+}
+
+#[test]
+fn each_suite_of_p6_b300_is_planned_on_it() {
+    let project = project();
+    for kind in ["acceptance", "nccl", "node"] {
+        let suite = format!("{kind}-p6-b300");
+        let ran = project.harness(&["plan", "--suite", &suite, "--inventory", "sim-p6-b300"]);
+        assert_eq!(ran.code, Some(0), "{suite}: {}", ran.all());
+    }
 }
 
 #[test]

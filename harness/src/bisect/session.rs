@@ -275,7 +275,7 @@ fn fit(request: &BisectRequest, inventory: &Inventory, nodes: &[String]) -> Resu
         }
     };
     if let Some(text) = no_answer::text(&made, inventory) {
-        eprint!("{text}");
+        eprintln!("{text}{}", no_answer::LAST_LINE);
         return Err(exit_code::INCONCLUSIVE);
     }
     eprint!("{}", probe::remarks(&made));

@@ -6,6 +6,7 @@ use crate::library::Library;
 use crate::logs;
 use base::suggest;
 use clap::Subcommand;
+use config::inventory::instance::why_without_profile;
 use std::io;
 use std::path::PathBuf;
 
@@ -89,7 +90,10 @@ fn nccl(mut args: logs::nccl::NcclArgs) -> Result<i32, Error> {
 
 fn unknown_instance(name: &str, known: &[&str]) -> String {
     let near = suggest::nearest(name, known.iter().copied());
-    let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    let near = why_without_profile(name)
+        .map(|why| format!("{why}; "))
+        .or_else(|| near.map(|near| format!("did you mean `{near}`? ")))
+        .unwrap_or_default();
     format!("--instance: unknown instance type `{name}`; {near}known: `{}`", known.join("`, `"))
 }
 

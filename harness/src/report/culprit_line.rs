@@ -31,14 +31,20 @@ pub(crate) fn culprit_line(culprit: &Culprit, plan: &Plan, run: &str, most: usiz
 fn fit(evidence: &str, is_measured: bool, room: usize) -> String {
     let is_long = |text: &str| text.chars().count() > room;
     let mut text = evidence;
+    let late = lateness(text).filter(|_| is_long(text)).unwrap_or_default();
+    if let Some(short) = late.into_iter().find(|form| !is_long(form)) {
+        return short;
+    }
     if is_measured && is_long(text) {
         text = text.split("; ").next().unwrap_or_default();
     }
     if is_measured && is_long(text) && text.ends_with(')') {
         text = text.rfind(" (").map_or(text, |at| &text[..at]);
     }
-    let counted = if is_measured && is_long(text) { with_counted_partners(text) } else { None };
-    let mut text = counted.as_deref().unwrap_or(text);
+    let shorter = if is_long(text) { shorter_forms(text, is_measured) } else { Vec::new() };
+    let last = shorter.len().saturating_sub(1);
+    let fits = shorter.iter().position(|form| !is_long(form)).unwrap_or(last);
+    let mut text = shorter.get(fits).map_or(text, String::as_str);
     // In little room the number alone stands, and not the ends of its sentence.
     while is_measured && is_long(text) && room < LITTLE_ROOM {
         let clause = [", ", " with ", " and "].iter().filter_map(|mark| text.rfind(mark)).max();
@@ -48,6 +54,45 @@ fn fit(evidence: &str, is_measured: bool, room: usize) -> String {
         }
     }
     shorten(text, room)
+}
+
+/// How late a rank or node is, of how long an iteration, and whether on its GPU or its host, the longest first.
+fn lateness(text: &str) -> Option<Vec<String>> {
+    let (late, rest) = text.split_once(" late in each iteration of ")?;
+    let (iteration, rest) = rest.split_once(',')?;
+    let short = format!("{late} of {iteration} late");
+    let cause = rest.split_once("; cause: ").and_then(|(_, cause)| cause.split(';').next());
+    let mut forms = match cause.unwrap_or_default() {
+        gpu if gpu.ends_with("run longer") => vec![format!("{short}, kernels run longer")],
+        host if host.ends_with("start late") => {
+            ["kernels start late: host", "kernels start late"].map(|cause| format!("{short}, {cause}")).into()
+        }
+        _ => Vec::new(),
+    };
+    forms.push(short);
+    Some(forms)
+}
+
+/// What says the same in less, the longest first.
+fn shorter_forms(text: &str, is_measured: bool) -> Vec<String> {
+    if is_measured {
+        return with_counted_partners(text).into_iter().collect();
+    }
+    // Which collective a rank is missing from comes before how it is called and how many wait.
+    if let Some((missing, _)) =
+        text.split_once(" of communicator ").filter(|_| text.contains(" did not enter "))
+    {
+        return vec![missing.to_owned()];
+    }
+    let Some((cause, of)) = text.split_once(": job ") else { return Vec::new() };
+    let Some((case, why)) = of.split_once(" of ").and_then(|(_, of)| of.split_once(": ")) else {
+        return Vec::new();
+    };
+    let why = why.strip_prefix("the job ").unwrap_or(why);
+    let why = why.strip_prefix("made ").unwrap_or(why);
+    let (short, _) = why.split_once(", last output: ").unwrap_or((why, ""));
+    let of_case = |why: &str| format!("{cause} in {case}: {why}");
+    vec![of_case(why), of_case(short), format!("{cause}: {why}"), format!("{cause}: {short}")]
 }
 
 /// `4.8 GB/s (2 partners), 31 others at 12.0` of what names each of the partners.
@@ -146,8 +191,13 @@ mod tests {
 
     #[test]
     fn each_culprit_is_one_short_line_with_its_code_and_the_next_command() {
-        let straggler = "rank 11 keeps the others waiting: late by 5000.0 us in each round of 5449.7 us, more than 1000 \
-                         standard errors; cause: its kernels last as long as others', it comes to them late";
+        let straggler = "rank 11 keeps the others waiting: 5.0 ms late in each iteration of 5.4 ms, more than 1000 standard \
+                         errors; cause: its kernels run as long as others', but start late; late in 29 of 29 rounds";
+        let slow = "the node keeps the others waiting: 5.0 ms late in each iteration of 42.5 ms, 434 standard errors; \
+                    cause: its kernels run longer; late in 29 of 29 rounds";
+        let hang =
+            "hang: job p5-002 of `gpu-each`: the job made no progress for 180 s, last output: `line 2`";
+        let missing = "hang: rank 12 (p5-002 GPU 4) did not enter all_gather #204 of communicator fsdp_shard; 31 ranks wait";
         let nodes: Vec<String> = (1..=32).map(|n| format!("p5-{n:03}")).collect();
         let all = [
             named(
@@ -157,6 +207,10 @@ mod tests {
                 Some("HRN-NIC-SLOW"),
             ),
             named("p5-002", "gpu3", straggler, Some("HRN-RANK-LATE")),
+            named("ip-10-123-200-117", "gpu3", straggler, Some("HRN-RANK-LATE")),
+            named("p5-002", "node", slow, Some("HRN-RANK-LATE")),
+            named("p5-002", "node", hang, Some("HRN-NODE-BROKEN")),
+            named("p5-002", "node", missing, Some("HRN-NODE-BROKEN")),
             named(
                 "p5-003",
                 "node",

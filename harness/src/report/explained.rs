@@ -1,7 +1,8 @@
 //! Which culprit explains a red result, so that a fault is reported once and not once for each assertion that it fails.
-//! Only what took part in the job of a result explains it, and a NIC explains nothing that stayed inside one node.
+//! Only what took part in the job of a result explains it, and a NIC explains nothing that stayed inside one node. What was
+//! not measured because the run was stopped is explained by none.
 
-use super::Report;
+use super::{Report, unlaunched};
 use crate::report::text::gpu_of;
 use metric::Names;
 use model::artefact::{Culprit, PlannedAssertion, PlannedCase, Status, Verdict};
@@ -12,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Explanations<'a> {
     culprits: &'a [Culprit],
     planned: BTreeMap<&'a str, (&'a PlannedCase, &'a PlannedAssertion)>,
+    /// Why the run was stopped.
+    stopped: Option<&'a str>,
 }
 
 impl<'a> Explanations<'a> {
@@ -21,12 +24,16 @@ impl<'a> Explanations<'a> {
         let cases = report.plan.cases.iter().filter(|_| !culprits.is_empty());
         let planned =
             cases.flat_map(|case| case.assertions.iter().map(move |one| (one.name.as_str(), (case, one))));
-        Explanations { culprits, planned: planned.collect() }
+        let stopped = report.summary.interrupted.as_deref();
+        Explanations { culprits, planned: planned.collect(), stopped }
     }
 
     /// The first culprit that explains a result, by its index in the summary; none for a result that is not red.
     pub(crate) fn index_of(&self, verdict: &Verdict) -> Option<usize> {
         if self.culprits.is_empty() || !verdict.status.is_red() {
+            return None;
+        }
+        if unlaunched::by_stop(verdict, self.stopped) {
             return None;
         }
         let jobs = self.nodes_of_jobs(verdict);
@@ -196,6 +203,26 @@ mod tests {
         assert!(!explains(&made), "it is missing for another cause");
         made.cases[0].verdicts[0].cause = Some("slow".into());
         assert!(explains(&made));
+    }
+
+    #[test]
+    fn what_the_end_of_the_run_left_is_explained_by_no_culprit() {
+        let mut case = fixture::case("c");
+        case.verdicts = vec![fixture::verdict("c", "rate", "n2", "p", Status::Error)];
+        case.verdicts[0].cause = Some("not-run".into());
+        let suspects = Culprit::Suspects { nodes: vec!["n1".into(), "n2".into()], evidence: "slow".into() };
+        case.culprits = vec![part("n2", "node"), suspects];
+        let mut made = Made::from_cases(vec![case]);
+        let mut explains = |message: &str, interrupted: Option<&str>| {
+            made.cases[0].verdicts[0].message = format!("nic.rate on n2: job n1+n2: {message}");
+            made.summary.interrupted = interrupted.map(str::to_owned);
+            let report = made.report();
+            Explanations::new(&report).index_of(&made.cases[0].verdicts[0]).is_some()
+        };
+        assert!(!explains("not run: --max-fail 1: 2 assertions failed", None));
+        assert!(!explains("not run: interrupted", Some("interrupted")));
+        // What a culprit kept from running is its doing.
+        assert!(explains("not run: all hung on the same nodes", Some("interrupted")));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub use flavor::{JunitFlavor, JunitTarget};
 pub(crate) use growing::GrowingJunit;
 
 use super::explained::Explanations;
-use super::{Report, ReportError};
+use super::{Report, ReportError, unlaunched};
 use crate::report::text::{own_name, place};
 use base::text::SIMULATED;
 use base::text::{cap, show, show_lines};
@@ -161,6 +161,8 @@ fn testcase(context: &Context, verdict: &Verdict, name: String, class: &str, det
     let message = show(&cap(&verdict.message, MOST_MESSAGE_BYTES));
     let cause = (detail != Detail::Bare).then(|| cdata(&body(context, verdict)));
     let result = match verdict.status {
+        // `error` of each of hundreds hides the failure that ended the run.
+        _ if unlaunched::by_max_fail(verdict) => TestResult::SkippedWithCause { type_, message, cause: None },
         Status::Pass => TestResult::Success,
         Status::Fail | Status::UnexpectedPass => TestResult::Failure { type_, message, cause },
         Status::Inconclusive | Status::Error => TestResult::Error { type_, message, cause },

@@ -28,6 +28,7 @@ mod skipped;
 mod terminal;
 pub mod text;
 mod trials;
+mod unlaunched;
 mod webhook;
 
 pub(crate) use annotations::annotations;

@@ -7,6 +7,7 @@ use crate::warn::warn;
 use base::digest::sha256;
 use base::suggest;
 use config::baseline::Baselines;
+use config::inventory::instance::why_without_profile;
 use config::inventory::{Instances, Inventory, Kind, Stack};
 use config::suite::{self, Suite};
 use config::toml_reader::{file, renamed};
@@ -135,9 +136,11 @@ fn unfit(home: &Home, suite: &Suite, inventory: &Inventory, instances: &Instance
     let hint = match fitting.as_slice() {
         [] if !instances.names().any(|name| name == suite.instance) => {
             let known: Vec<&str> = instances.names().filter(|name| !name.starts_with("sim-")).collect();
-            match suggest::nearest_name(&suite.instance, known.iter().copied()) {
-                Some(near) => format!("unknown instance; did you mean `{near}`?"),
-                None => format!("unknown instance; known: `{}`", known.join("`, `")),
+            let near = suggest::nearest_name(&suite.instance, known.iter().copied());
+            match (why_without_profile(&suite.instance), near) {
+                (Some(why), _) => format!("unknown instance; {why}"),
+                (None, Some(near)) => format!("unknown instance; did you mean `{near}`?"),
+                (None, None) => format!("unknown instance; known: `{}`", known.join("`, `")),
             }
         }
         [] => format!("no inventory of yours has {} nodes; write one: harness init", suite.instance),

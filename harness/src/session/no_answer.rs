@@ -8,6 +8,9 @@ use model::artefact::Probe;
 use std::collections::{BTreeMap, BTreeSet};
 use verdict::judge::common_failure::normalised;
 
+/// The last line of whoever prints the message and ends with exit code 3.
+pub(crate) const LAST_LINE: &str = "INCONCLUSIVE: nothing was launched (exit 3)";
+
 /// `None` if at least one node answered, or is known to Slurm.
 pub(crate) fn text(probe: &Probe, inventory: &Inventory) -> Option<String> {
     let planner = inventory.reach.planner();

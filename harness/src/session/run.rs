@@ -220,7 +220,7 @@ fn launch(
             return code;
         }
         Err(Stopped::NoAnswer(text)) => {
-            eprint!("{text}");
+            eprintln!("{text}{}", super::no_answer::LAST_LINE);
             return exit_code::INCONCLUSIVE;
         }
         Err(Stopped::Machinery(why)) => return report_error(&why),

@@ -252,6 +252,25 @@ pub(super) const TRANSPORTS: [(&str, Transport); 2] =
     [("sendrecv", Transport::Sendrecv), ("rdma", Transport::Rdma)];
 pub(super) const FLOWS: [(&str, FlowOp); 2] = [("write", FlowOp::Write), ("read", FlowOp::Read)];
 
+/// Adds the error of a name that no profile has.
+pub(super) fn unknown(value: &Value<'_>, name: &str, instances: &Instances) {
+    match why_without_profile(name) {
+        Some(why) => {
+            value.diagnostic_with(format!("unknown {}: `{}`", value.key(), name.escape_debug()), why);
+        }
+        None => value.unknown(name, instances.names()),
+    }
+}
+
+/// Why no profile ships for an instance that people ask for, and what to do.
+pub fn why_without_profile(name: &str) -> Option<&'static str> {
+    let name = name.trim_start_matches("sim-").trim_start_matches("ml.");
+    (name.split('.').next() == Some("p6e-gb200")).then_some(
+        "no profile of p6e-gb200 ships, because published numbers of its NICs differ; write a table `[instance]` with those of \
+         your nodes",
+    )
+}
+
 fn profile(
     table: &Table<'_>,
     name: Option<String>,
@@ -266,7 +285,7 @@ fn profile(
     {
         match name.as_ref() == Some(like) {
             true => value.diagnostic(format!("a profile cannot be `like` itself: `{like}`")),
-            false => value.unknown(like, instances.names()),
+            false => unknown(value, like, instances),
         }
     }
     let field = Fields { table, is_needed: like_value.is_none() };

@@ -114,7 +114,7 @@ fn read_instance(value: &Value<'_>, kind: Option<Kind>, instances: &Instances) -
                 Some(instance) => instance.clone(),
                 None if instances.is_broken(&name) => return None,
                 None => {
-                    value.unknown(&name, instances.names());
+                    instance::unknown(value, &name, instances);
                     return None;
                 }
             }

@@ -35,6 +35,21 @@ fn read(text: &str) -> Result<Inventory, String> {
 }
 
 #[test]
+fn an_instance_whose_figures_differ_is_refused_with_the_reason_and_no_other_is_suggested() {
+    for name in ["p6e-gb200", "p6e-gb200.36xlarge", "ml.p6e-gb200.36xlarge"] {
+        let text = format!("kind = \"real\"\ninstance = \"{name}\"\nnodes = \"n1\"\n");
+        let why = read(&text).expect_err("no profile");
+        let line = format!("2:12: unknown instance: `{name}`; no profile of p6e-gb200 ships, because");
+        assert!(why.contains(&line) && why.contains("write a table `[instance]`"), "{why}");
+        assert!(!why.contains("did you mean `p"), "{why}");
+    }
+    let table = "kind = \"real\"\nnodes = \"n1\"\n[instance]\nname = \"mine\"\nlike = \"p6e-gb200\"\n";
+    let why = read(table).expect_err("no profile");
+    assert!(why.contains("unknown like: `p6e-gb200`; no profile of p6e-gb200 ships"), "{why}");
+    assert_eq!(instance::why_without_profile("p6-b200"), None);
+}
+
+#[test]
 fn a_profile_inherits_what_it_does_not_say() {
     let instances = instances();
     let like = instances.get("a-p5").expect("there");

@@ -27,6 +27,28 @@ fn codes_are_unique_and_each_rule_says_what_would_go_wrong() {
 }
 
 #[test]
+fn an_instance_whose_launch_template_says_how_many_nics_it_has_may_ask_for_any_number() {
+    // The instance, EFA devices, and whether the number is reported.
+    let table = [
+        ("p6e-gb200.36xlarge", 4, false),
+        ("p6e-gb200.36xlarge", 8, false),
+        ("ml.p6e-gb200.36xlarge", 17, false),
+        ("p6-b200.48xlarge", 17, true),
+        ("p5.48xlarge", 8, true),
+        ("g5.48xlarge", 17, true),
+    ];
+    for (instance, number, expected) in table {
+        let selector = format!("nodeSelector: {{node.kubernetes.io/instance-type: {instance}}}");
+        let resources = format!("resources: {{limits: {{vpc.amazonaws.com/efa: {number}}}}}");
+        let text = POD.replace("spec:\n", &format!("spec:\n  {selector}\n"));
+        let text = text.replace("app:1\n", &format!("app:1\n      {resources}\n"));
+        let lines = found(&[("a.yaml", &text)]);
+        let is_reported = lines.iter().any(|line| line.contains("[efa-count]"));
+        assert_eq!(is_reported, expected, "{instance} {number}: {lines:#?}");
+    }
+}
+
+#[test]
 fn every_planted_error_of_one_manifest_is_reported() {
     let text = "\
 apiVersion: kubeflow.org/v2beta1

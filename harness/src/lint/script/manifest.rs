@@ -2,11 +2,25 @@
 //! what stands in the environment. Which keys a manifest may have is not looked at.
 
 use super::shell::{Command, Script, Slip, Use, Word};
+use super::{Diagnostics, ParsedFile};
 
 /// Whether a file is one, by its name.
 pub(super) fn is_one(file: &str) -> bool {
     let small = file.to_ascii_lowercase();
     small.ends_with(".yaml") || small.ends_with(".yml")
+}
+
+/// The keys and values of a manifest of Kubernetes have a linter of their own.
+pub(super) fn rule(file: &ParsedFile, _: &[ParsedFile], diagnostics: &mut Diagnostics) {
+    let line_of = |key: &str| file.text.lines().position(|line| line.starts_with(key));
+    let (Some(at), Some(_), true) = (line_of("apiVersion:"), line_of("kind:"), file.is_manifest) else {
+        return;
+    };
+    diagnostics.note(
+        &word("apiVersion", at + 1, 1),
+        "a manifest of Kubernetes: only its commands and environment are checked here",
+        &format!("check the rest with `harness lint manifest {}`", base::text::show(file.name)),
+    );
 }
 
 pub(super) fn read(text: &str) -> Script {
@@ -99,6 +113,7 @@ fn unexpanded(line: &str, number: usize, slips: &mut Vec<Slip>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::diagnostics_of;
     use super::*;
 
     const MANIFEST: &str = "\
@@ -132,6 +147,21 @@ spec:
         ];
         assert_eq!(words, expected);
         assert_eq!((script.commands[1].words[3].line, script.commands[1].words[3].column), (12, 11));
+    }
+
+    #[test]
+    fn a_manifest_of_kubernetes_is_sent_to_its_own_linter() {
+        let note = "a manifest of Kubernetes: only its commands and environment are checked here; check the rest with \
+                    `harness lint manifest job.yaml`";
+        let job = "# a job\nkind: Job\napiVersion: batch/v1\n";
+        assert_eq!(diagnostics_of(&[("job.yaml", job)]), [format!("note: job.yaml:3:1: {note}")]);
+        // Values of a chart, another YAML, and a script that has the words.
+        for (name, other) in
+            [("v.yaml", "image: a\n"), ("c.yml", "kind: x\n"), ("a.sh", "apiVersion: a\nkind: b\n")]
+        {
+            let found = diagnostics_of(&[(name, other)]);
+            assert!(!found.iter().any(|line| line.contains("a manifest of Kubernetes")), "{name}: {found:?}");
+        }
     }
 
     #[test]

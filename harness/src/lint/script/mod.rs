@@ -39,8 +39,15 @@ struct ParsedFile<'a> {
 /// A rule looks at one file, and may look into the others.
 type Rule = fn(&ParsedFile, &[ParsedFile], &mut Diagnostics);
 
-const RULES: &[Rule] =
-    &[environment::rule, variables::rule, launch::rule, window::rule, spelling::rule, secrets::rule];
+const RULES: &[Rule] = &[
+    environment::rule,
+    variables::rule,
+    launch::rule,
+    window::rule,
+    spelling::rule,
+    secrets::rule,
+    manifest::rule,
+];
 
 /// The diagnostics of files that may start each other, by file and line.
 pub fn scripts(sources: &[Source]) -> Linted {

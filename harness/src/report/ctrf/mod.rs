@@ -1,5 +1,6 @@
 //! The report in the Common Test Report Format (<https://ctrf.io>): first a failed test for each culprit, then one test per
-//! assertion. What was not measured counts as failed there, as an error does in JUnit; `rawStatus` has our own word.
+//! assertion. What was not measured counts as failed there, but for what `--max-fail` left: as in JUnit. `rawStatus` has our
+//! own word.
 
 #[cfg(test)]
 mod schema_tests;
@@ -7,7 +8,7 @@ mod schema_tests;
 use super::explained::Explanations;
 use super::junit::culprits;
 use super::text::own_name;
-use super::{Report, ReportError, explained, json};
+use super::{Report, ReportError, explained, json, unlaunched};
 use base::text::{SIMULATED, cap, show, show_lines};
 use model::artefact::{CaseVerdict, Status, Verdict};
 use serde_json::{Value, json};
@@ -72,6 +73,7 @@ pub(super) fn ctrf(report: &Report) -> Result<Vec<u8>, ReportError> {
 
 fn test(report: &Report, explanations: &Explanations, case: &CaseVerdict, verdict: &Verdict) -> Value {
     let status = match verdict.status {
+        _ if unlaunched::by_max_fail(verdict) => "skipped",
         Status::Pass => "passed",
         Status::Fail | Status::UnexpectedPass | Status::Inconclusive | Status::Error => "failed",
         Status::Skipped | Status::ExpectedFailure | Status::Unjudged => "skipped",

@@ -1,7 +1,7 @@
 //! The JUnit document of a run that goes on: whole after every case. What a case adds is rendered once, when it is judged.
 
 use super::{JunitTarget, aggregate, culprits, junit_for};
-use crate::report::{Report, ReportError};
+use crate::report::{Report, ReportError, unlaunched};
 use base::text::show;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, Event};
@@ -13,6 +13,8 @@ pub(crate) struct GrowingJunit {
     testsuites: Vec<Vec<u8>>,
     /// Assertions that have no testcase of their own.
     aggregated: usize,
+    /// Errors of the counts that the document has as skipped.
+    unlaunched: usize,
 }
 
 impl GrowingJunit {
@@ -32,6 +34,8 @@ impl GrowingJunit {
             if let Some([listed]) = aggregate::cases(&of_case).as_deref() {
                 self.aggregated += last.verdicts.len() - listed.verdicts.len();
             }
+            let left = last.verdicts.iter().filter(|verdict| unlaunched::by_max_fail(verdict));
+            self.unlaunched += left.count();
             // The culprits of the run so far come first of all, and once.
             let has_culprits = culprits::testcases(report).count() > 0;
             let own = testsuites(&rendered, usize::from(has_culprits));
@@ -64,12 +68,13 @@ impl GrowingJunit {
         let (summary, counts) = (report.summary, &report.summary.counts);
         let named = culprits::testcases(report).count() as u32;
         let failures = counts.fail + counts.unexpected_pass + named;
+        let errors = ((counts.error + counts.inconclusive) as usize).saturating_sub(self.unlaunched);
         let mut start = BytesStart::new("testsuites");
         for (name, value) in [
             ("name", show(&summary.run_id)),
             ("tests", ((counts.total + named) as usize - self.aggregated).to_string()),
             ("failures", failures.to_string()),
-            ("errors", (counts.error + counts.inconclusive).to_string()),
+            ("errors", errors.to_string()),
         ] {
             start.push_attribute((name, value.as_str()));
         }
@@ -123,6 +128,15 @@ mod tests {
             let tests: usize = document.suites.iter().map(|(_, cases)| cases.len()).sum();
             assert_eq!(document.whole.attributes["tests"], tests.to_string());
         }
+    }
+
+    #[test]
+    fn what_max_fail_left_is_no_error_of_the_document_so_far() {
+        let made = fixture::stopped_by_max_fail();
+        let mut growing = GrowingJunit::default();
+        let document = read(&growing.add(&made.report(), &<[u8]>::to_vec).unwrap());
+        let counted = ["failures", "errors"].map(|key| document.whole.attributes[key].as_str());
+        assert_eq!(counted, ["2", "1"]);
     }
 
     #[test]

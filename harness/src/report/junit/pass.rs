@@ -3,8 +3,8 @@
 
 use super::{Context, Detail};
 use super::{aggregate, culprits};
-use crate::report::Report;
 use crate::report::text::gpu_of;
+use crate::report::{Report, unlaunched};
 use base::text::show;
 use model::artefact::{CaseVerdict, Isolated, Status, Verdict};
 use quick_xml::events::{BytesEnd, BytesStart, Event};
@@ -156,6 +156,7 @@ impl Tally {
         for verdict in &case.verdicts {
             tally.tests += 1;
             match verdict.status {
+                _ if unlaunched::by_max_fail(verdict) => tally.skipped += 1,
                 Pass => (),
                 Fail | UnexpectedPass => tally.failures += 1,
                 Inconclusive | Error => tally.errors += 1,

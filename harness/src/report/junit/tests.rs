@@ -252,6 +252,26 @@ fn the_culprits_come_first_with_code_evidence_and_next_command() {
 }
 
 #[test]
+fn what_max_fail_left_is_skipped_with_the_reason_and_explained_by_no_culprit() {
+    let document = read(&junit(&fixture::stopped_by_max_fail().report()).unwrap());
+    check_counters(&document);
+    // The suspects and what failed; what ended before the run was stopped is an error.
+    let counted = ["failures", "errors", "skipped"].map(|key| document.whole.attributes[key].as_str());
+    assert_eq!(counted, ["2", "1", "2"]);
+    let cases = &document.suites[1].1;
+    for left in &cases[1..3] {
+        let (kind, result) = left.result.as_ref().unwrap();
+        assert_eq!(kind, "skipped");
+        assert!(result["message"].ends_with("--max-fail 1: 1 assertion failed"), "{result:?}");
+        assert_eq!(left.properties["status"], "error", "as in the summary");
+        assert!(!left.properties.contains_key("culprit"), "{:?}", left.properties);
+    }
+    assert_eq!(cases[3].properties["culprit"], "suspects n1 n2 n3 n4");
+    let explained = &document.suites[0].1[0].text;
+    assert!(explained.contains("explains 2 red assertions in 1 case"), "{explained}");
+}
+
+#[test]
 fn attachments_are_found_from_where_the_document_is_written() {
     let target = JunitTarget { folder: "../runs/r/".into(), ..JunitTarget::default() };
     let document = String::from_utf8(junit_for(&fixture::green().report(), &target).unwrap()).unwrap();

@@ -59,7 +59,7 @@ const KNOWN: [&str; 8] = [
     "aws.amazon.com/neuroncore",
 ];
 /// EFA devices of an instance. Other sizes of a family have fewer.
-const INSTANCES: [(&str, u64); 9] = [
+const INSTANCES: [(&str, u64); 8] = [
     ("p4d.24xlarge", 4),
     ("p4de.24xlarge", 4),
     ("p5.48xlarge", 32),
@@ -68,8 +68,9 @@ const INSTANCES: [(&str, u64); 9] = [
     ("p5en.48xlarge", 16),
     ("p6-b200.48xlarge", 8),
     ("p6-b300.48xlarge", 16),
-    ("p6e-gb200.36xlarge", 4),
 ];
+/// It has as many as its launch template attaches: AWS shows 4, and allows up to 17.
+const ANY_NUMBER: &str = "p6e-gb200.";
 
 pub(super) fn check(manifests: &Manifests, findings: &mut Findings) {
     for pod in manifests.documents.iter().flat_map(|document| &document.pods) {
@@ -180,7 +181,9 @@ fn devices(pod: &Pod, container: &Node, findings: &mut Findings) {
     }
     let Some(number) = count(container, EFA) else { return };
     let place = devices.value.place;
-    match instance(pod) {
+    let named = instance(pod);
+    match named.and_then(|name| INSTANCES.into_iter().find(|(known, _)| *known == name)) {
+        None if named.is_some_and(|name| name.starts_with(ANY_NUMBER)) => {}
         Some((name, full)) if number > full => {
             let message = format!("`{EFA}: {number}`, and {name} has {full}");
             findings.add(&EFA_COUNT, place, message, format!("write {full}"));
@@ -207,15 +210,11 @@ fn devices(pod: &Pod, container: &Node, findings: &mut Findings) {
 
 /// GPUs of an instance.
 fn whole(instance: &str) -> u64 {
-    match instance {
-        "p5.4xlarge" => 1,
-        "p6e-gb200.36xlarge" => 4,
-        _ => 8,
-    }
+    if instance == "p5.4xlarge" { 1 } else { 8 }
 }
 
-/// The instance that the pod is for, with its EFA devices.
-fn instance(pod: &Pod) -> Option<(&'static str, u64)> {
+/// The instance that the pod is for.
+fn instance(pod: &Pod) -> Option<&str> {
     let selected = pod.spec.get("nodeSelector").map_or(&[][..], Node::entries).iter();
     let selected =
         selected.filter(|entry| entry.key.ends_with("instance-type")).find_map(|entry| entry.value.text());
@@ -235,6 +234,5 @@ fn instance(pod: &Pod) -> Option<(&'static str, u64)> {
         key.ends_with("instance-type").then(|| value.text())?
     });
     let name = selected.or(affine)?;
-    let name = name.strip_prefix("ml.").unwrap_or(name);
-    INSTANCES.into_iter().find(|(known, _)| *known == name)
+    Some(name.strip_prefix("ml.").unwrap_or(name))
 }
