@@ -405,6 +405,11 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     if (is_folder || is_loose) && is_path(seen) {
         return None;
     }
+    // A sentence about the folder.
+    let is_word = || opens == 0 && rest[..at].ends_with(b" ") && !is_no_word(seen);
+    if is_folder && (before.ends_with(b"$") || is_word()) {
+        return None;
+    }
     // After a colon a word of prose may stand.
     let is_prose = matches!(by, b':' | b'|' | b'>') && opens == 0 && name.eq_ignore_ascii_case("token");
     if (is_prose || is_loose) && (seen.len() < 8 || !seen.iter().any(u8::is_ascii_digit)) {

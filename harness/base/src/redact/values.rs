@@ -249,9 +249,11 @@ pub(super) fn of_secret(before: &[u8], rest: &[u8]) -> Option<Found> {
             at += below.at;
             Body::Block { indent: below.indent, is_labelled: below.is_labelled }
         }
+        // JSON goes on to the next brace, and YAML in this form to the end of its line.
         None if rest.get(at) == Some(&b'{') => {
             at += 1;
-            Body::Group
+            let is_json = quote(&rest[at + blank_lines(&rest[at..])..]).is_some();
+            if is_json { Body::Group } else { Body::Of(|byte| byte != b'}') }
         }
         None => return None,
     };
