@@ -134,6 +134,58 @@ const UNKNOWN: &[&str] = &[
     "[default0]:-----BEGIN {P}-----\n[default0]:{X}\n[default0]:-----END {P}-----",
     "0: -----BEGIN RSA {P}-----\n0: {X}\n0: -----END RSA {P}-----",
     "[1,0]<stdout>:-----BEGIN PGP {P} BLOCK-----\n[1,0]<stdout>:{X}\n[1,0]<stdout>:-----END PGP {P} BLOCK-----",
+    // Lines of sources, as tracebacks and shells show them.
+    "os.environ['HF_TOKEN'] = '{X}'",
+    "config[\"hf_token\"]=\"{X}\"",
+    "ENV[b'HF_TOKEN'] = b'{X}'",
+    "declare -A all=([HF_TOKEN]=\"{X}\")",
+    "HF_TOKEN: str = '{X}'",
+    "self.api_key: Optional[str] = \"{X}\"",
+    "def f(token: 'str | None' = b'{X}'):",
+    "const apiKey: string = \"{X}\";",
+    "var apiKey string = \"{X}\"",
+    "{b'HF_TOKEN': b'{X}'}",
+    "f(hf_token=f\"{X}\")",
+    "hf_token = \"\"\"{X}\"\"\"",
+    "env HF_TOKEN=$'{X}' prog",
+    "('HF_TOKEN', b'{X}')",
+    "PGPASSWORD+={X}",
+    "HF_TOKEN ?= {X}",
+    "process.env.HF_TOKEN ||= '{X}'",
+    "if token === '{X}'",
+    "HF_TOKEN=( {X} )",
+    "hf_token = (\n    '{X}'\n)",
+    // Values below names, behind what launchers put before lines.
+    "a\n0: HF_TOKEN:\n0:   {X}\n0: next",
+    "a\n[default0]:HF_TOKEN:\n[default0]:  {X}\n[default0]:next",
+    "a\n[1,0]<stdout>:password: |\n[1,0]<stdout>:  a\n[1,0]<stdout>:  {X}\n[1,0]<stdout>:next",
+    // Names of values in other programs.
+    "kind: Secret\nmetadata:\n  name: a\ndata:\n  any: {X}\n  other: {X}\nnext: 1",
+    "data:\n  any: {X}\nkind: Secret\n",
+    "stringData:\n  any: {X}\nnext: 1",
+    "{\"data\": {\"any\": \"{X}\"}, \"kind\": \"Secret\"}",
+    "client-key-data: {X}",
+    "userPassword:: {X}",
+    "Secret access key: {X}",
+    "Server=host;Uid=me;Pwd={X};",
+    "DB_PW: {X}",
+    "DOCKER_AUTH_CONFIG={X}",
+    "NPM_AUTH={X}",
+    "Api-Key {X}",
+    "Token {X}",
+    "auth_token {X}",
+    "password is: {X}",
+    // Commands.
+    "mysql -u root -p'{X}'",
+    "ldapsearch -x -w {X} -b dc=a",
+    "openssl rsa -passin pass:{X} -in a",
+    "openssl enc -aes-256-cbc -k {X}",
+    "kubectl create secret generic a --from-literal=a={X}",
+    "kubectl create secret generic a --from-literal a='{X}'",
+    "prog --env HF_TOKEN {X}",
+    "echo {X} | docker login --password-stdin",
+    "echo -n '{X}' | gh auth login --with-token",
+    "printf '%s' \"{X}\" | docker login -u me --password-stdin host",
 ];
 
 /// Forms of `KNOWN`, each with a part of it that stands in this form alone.
@@ -190,22 +242,92 @@ const ENCODED: &[(&str, &str)] = &[
     ("[default0]:s\u{e4}cret/w0\n[default0]:rd+9 x'7\"<Qz>4hK2", "cret/w0"),
     ("s\u{e4}cret/w0\n      rd+9 x'7\"<Qz>4hK2", "rd+9"),
     ("s\u{e4}cret{E}[0m/{E}[32mw0rd+9 x'7\"<Qz>4hK2", "w0rd"),
+    // Hexadecimal digits and pieces of base64 behind labels, in quoted lines, and in pieces of a container's line.
+    ("3: 73c3a46372\n3: 65742f773072642b392078\n3: 2737223c517a3e34684b32", "77307264"),
+    ("\"c8OkY3JldC93MHJk\"\n\"KzkgeCc3IjxRej40aEsy\"", "KzkgeCc3IjxR"),
+    (
+        "2026-01-31T12:00:00.123456789Z stdout P s\u{e4}cret/w0\n2026-01-31T12:00:00.123456790Z stdout F rd+9 x'7\"<Qz>4hK2",
+        "cret/w0",
+    ),
+    // Lists of bytes, and what `xxd`, `hexdump -C` and `od` print behind `key=`, with the letters beside them.
+    (HEX_LIST, "0x77, 0x30"),
+    (
+        "[115, 195, 164, 99, 114, 101, 116, 47, 119, 48, 114, 100, 43, 57, 32, 120, 39, 55, 34, 60, 81, 122, 62, 52, 104, 75, 50]",
+        "119, 48",
+    ),
+    (
+        "[115 195 164 99 114 101 116 47 119 48 114 100 43 57 32 120 39 55 34 60 81 122 62 52 104 75 50]",
+        "119 48",
+    ),
+    (XXD, "7730 7264"),
+    (XXD, "w0rd"),
+    (XXD, "4hK2"),
+    (HEXDUMP, "77 30 72"),
+    (HEXDUMP, "w0rd"),
+    (HEXDUMP, "4hK2"),
+    (OD, "w   0   r   d"),
+    (
+        " 6b 65 79 3d 73 c3 a4 63 72 65 74 2f 77 30 72 64\n 2b 39 20 78 27 37 22 3c 51 7a 3e 34 68 4b 32\n",
+        "77 30 72",
+    ),
+    // Base64 of base64, of that behind `me:`, of hexadecimal digits, of JSON and of an address; base32; `ascii` of Python.
+    ("YzhPa1kzSmxkQzkzTUhKa0t6a2dlQ2MzSWp4UmVqNDBhRXN5", "zTUhKa0t6"),
+    ("YldVNmM4T2tZM0psZEM5M01ISmtLemtnZUNjM0lqeFJlajQwYUVzeQ==", "5M01ISmtL"),
+    ("NzNjM2E0NjM3MjY1NzQyZjc3MzA3MjY0MmIzOTIwNzgyNzM3MjIzYzUxN2EzZTM0Njg0YjMy", "c3MzA3MjY0"),
+    ("eyJwIjogInNcdTAwZTRjcmV0L3cwcmQrOSB4JzdcIjxRej40aEsyIn0=", "cmV0L3cwcmQr"),
+    ("cyVDMyVBNGNyZXQlMkZ3MHJkJTJCOSUyMHglMjc3JTIyJTNDUXolM0U0aEsy", "RncwcmQl"),
+    ("ME5HHQ5EMNZGK5BPO4YHEZBLHEQHQJZXEI6FC6R6GRUEWMQ=", "BPO4YHEZ"),
+    (r#"s\xe4cret/w0rd+9 x\'7"<Qz>4hK2"#, "w0rd"),
 ];
+
+const HEX_LIST: &str = "{ 0x73, 0xc3, 0xa4, 0x63, 0x72, 0x65, 0x74, 0x2f, 0x77, 0x30, 0x72, 0x64, 0x2b, 0x39,\n  0x20, 0x78, 0x27, 0x37, 0x22, 0x3c, 0x51, 0x7a, 0x3e, 0x34, 0x68, 0x4b, 0x32 };";
+const XXD: &str = "00000000: 6b65 793d 73c3 a463 7265 742f 7730 7264  key=s..cret/w0rd\n00000010: 2b39 2078 2737 223c 517a 3e34 684b 32    +9 x'7\"<Qz>4hK2";
+const HEXDUMP: &str = "00000000  6b 65 79 3d 73 c3 a4 63  72 65 74 2f 77 30 72 64  |key=s..cret/w0rd|\n00000010  2b 39 20 78 27 37 22 3c  51 7a 3e 34 68 4b 32     |+9 x'7\"<Qz>4hK2|\n0000001f";
+const OD: &str = "0000000   k   e   y   =   s 303 244   c   r   e   t   /   w   0   r   d\n0000020   +   9       x   '   7   \"   <   Q   z   >   4   h   K   2\n0000037";
 
 /// The forms that are knowingly not taken out. What is caught after all does not belong here.
 pub(super) fn not_caught() -> Vec<Form> {
-    let mut forms: Vec<Form> =
-        NOT_CAUGHT.iter().zip(secrets().skip(500)).map(|(text, x)| form(fill(text, &x), x)).collect();
-    forms.push(form(KNOWN.chars().rev().collect::<String>(), "dr0w"));
-    forms
+    let unknown = UNKNOWN_NOT_CAUGHT.iter().zip(secrets().skip(500));
+    let unknown = unknown.map(|((_, text), x)| form(fill(text, &x), x));
+    unknown.chain(KNOWN_NOT_CAUGHT.iter().map(|(_, text, secret)| form(*text, *secret))).collect()
 }
 
-const NOT_CAUGHT: &[&str] = &[
-    // A password with no name beside it, and the columns of .pgpass.
-    "{X}",
-    "host:5432:db:me:{X}",
-    // The rest of an unknown token, behind the column at which a terminal wrapped it.
-    "hf_x1Y2q9W8e7R6t5Z4x1Y2q9W8\n{X}",
-    // A sentence that parts them by more.
-    "the password that we chose is {X}",
+/// Names of the forms of an unknown value that are not taken out, for a reader, and the forms.
+pub(crate) const UNKNOWN_NOT_CAUGHT: &[(&str, &str)] = &[
+    ("with no name beside it", "{X}"),
+    ("behind a name that is not English", "Passwort: {X}"),
+    ("in the columns of a `.pgpass`", "host:5432:db:me:{X}"),
+    ("in the path of an address", "https://host/hooks/{X}"),
+    ("behind the column at which a terminal wrapped it", "hf_x1Y2q9W8e7R6t5Z4x1Y2q9W8\n{X}"),
+    ("behind more words than a few", "the password that we chose is {X}"),
+    ("in a call, such as `Field(\"X\")`", "api_key: str = Field(\"{X}\")"),
+    ("behind a flag of one letter of a program that is not known", "prog -t {X}"),
+    (
+        "in the `data` of a Kubernetes Secret that says more than 1,000 characters away what it is",
+        "data:\n  any: {X}\n",
+    ),
+    ("in a folder's form behind `pwd`", "pwd=/{X}"),
+    ("in a here-string of a shell", "docker login --password-stdin <<< {X}"),
+];
+
+/// The same of a known value: names, forms, and what stays of each.
+pub(crate) const KNOWN_NOT_CAUGHT: &[(&str, &str, &str)] = &[
+    ("backwards", "2Kh4>zQ<\"7'x 9+dr0w/terc\u{e4}s", "dr0w"),
+    ("in part", "s\u{e4}cret/w0rd", "w0rd"),
+    (
+        "encrypted or compressed",
+        "H4sIAAAAAAACAys+vCS5KLVEv9ygKEXbUqFC3VzJJrDKziTD2wgAQ3KlAxsAAAA=",
+        "LVEv9ygKEXbUqFC3VzJ",
+    ),
+    ("in base85", "bHk)#a%FTccQA5fD>)!|CpRKIQF=Z!XiG8", "FTccQA5fD"),
+    (
+        "in base64 of base64 of base64",
+        "WXpoUGExa3pTbXhrUXprelRVaEthMHQ2YTJkbFEyTXpTV3A0VW1WcU5EQmhSWE41",
+        "prelRVaEthMHQ2",
+    ),
+    (
+        "in words of two bytes, as `od -x` prints it",
+        "0000000 c373 63a4 6572 2f74 3077 6472 392b 7820\n0000020 3727 3c22 7a51 343e 4b68 0032\n",
+        "3077 6472",
+    ),
 ];

@@ -1,6 +1,7 @@
 //! The README and the book: what they list is what the code declares, their links lead somewhere, and every page is in the
 //! book. Their commands and outputs are tested by `tests/scenario_runner`. `tests/expected documents` writes the lists.
 
+use crate::planted_run::forms::{KNOWN_NOT_CAUGHT, UNKNOWN_NOT_CAUGHT};
 use crate::project::{Project, root};
 use cluster::reach::environment;
 use config::form::{Form, Key, Need};
@@ -34,8 +35,9 @@ fn read(name: &str) -> String {
 /// A list that is made from declarations: its page, its name there, and what makes it.
 type List = (&'static str, &'static str, fn() -> String);
 
-const LISTS: [List; 10] = [
+const LISTS: [List; 11] = [
     ("docs/src/explanation/trust.md", "variables", inherited_variables),
+    ("docs/src/explanation/trust.md", "forms", forms_not_caught),
     ("docs/src/reference/suites.md", "settings", settings),
     ("docs/src/reference/inventories.md", "instances", instances),
     ("docs/src/reference/inventories.md", "facts", facts),
@@ -156,6 +158,17 @@ fn inherited_variables() -> String {
     let names = environment::NAMES.iter().map(|name| format!("`{name}`")).collect();
     let families = environment::FAMILIES.iter().map(|family| format!("`{family}*`")).collect();
     list("By name", names) + &list("By family", families) + "\n"
+}
+
+/// The forms of secrets that stay, each of which is tested to stay.
+fn forms_not_caught() -> String {
+    let list = |of: &str, names: Vec<&str>| {
+        let lines: String = names.iter().map(|name| format!("- {name}\n")).collect();
+        format!("\nA value that is {of}:\n\n{lines}")
+    };
+    let known = KNOWN_NOT_CAUGHT.iter().map(|(name, ..)| *name).collect();
+    let unknown = UNKNOWN_NOT_CAUGHT.iter().map(|(name, _)| *name).collect();
+    list("known", known) + &list("not known", unknown) + "\n"
 }
 
 fn exit_codes() -> String {

@@ -2,7 +2,7 @@
 //! run leaves and says is looked through, also of what is packed. What is found there is the list of forms not caught.
 
 #[path = "../planted/forms.rs"]
-mod forms;
+pub(crate) mod forms;
 
 use crate::project::{Project, Ran, ran};
 use crate::secrets::{case, here, program};

@@ -1,6 +1,7 @@
 //! How far a secret goes, once it is known to have begun: byte by byte, so that one of any length needs no memory.
 //! `shapes.rs` finds where one begins.
 
+use super::labels::{goes_on, in_brackets};
 use super::shapes::{blank_lines, quote, wall};
 use super::{escapes, wide};
 
@@ -18,8 +19,10 @@ pub(super) enum Body {
     Header,
     /// A cell of a table.
     Cell,
-    /// Lines that are indented so far at least.
-    Block { indent: usize },
+    /// Lines that are indented so far at least, behind what a launcher puts before each.
+    Block { indent: usize, is_labelled: bool },
+    /// All fields of a group in braces.
+    Group,
     /// Quoted values with commas between them.
     List { mark: u8, slashes: usize },
     /// The lines of a private key, to the one that ends it.
@@ -32,8 +35,6 @@ pub(super) enum Body {
 
 /// How far behind a line's end a mark may stand that closes what goes over lines.
 const CLOSES_WITHIN: usize = 512;
-/// Longer than what a launcher puts before each line, such as `[1,0]<stdout>:`.
-const LONGEST_PREFIX: usize = 64;
 const KEY_END: &[u8] = b"-----END ";
 
 impl Body {
@@ -47,7 +48,8 @@ impl Body {
         let has_ended = match self {
             Body::Key { .. } => return self.eats_key(rest),
             Body::Wide { nuls } => return wide::eats(rest, *nuls),
-            Body::Block { indent } => return block(rest, *indent),
+            Body::Block { indent, is_labelled } => return block(rest, *indent, *is_labelled),
+            Body::Group => b"}\0".contains(&first),
             Body::List { mark, slashes } => return list(rest, *mark, *slashes),
             Body::Base64Lines if rest.starts_with(b"Private-MAC") => true,
             Body::Base64Lines if escapes::line_break(rest) > 0 => return escapes::line_break(rest),
@@ -100,7 +102,7 @@ impl Body {
             // A line's end in an escaped text.
             (false, [b'\\', b'n' | b'r' | b't' | b'\\', ..]) => 2,
             (false, [b'"' | b'\\', ..]) => next_record(rest),
-            (false, [first @ (b'[' | b'(' | b'<'), ..]) => prefix(rest, *first),
+            (false, [first @ (b'[' | b'(' | b'<'), ..]) => in_brackets(rest, *first),
             (false, [first, ..]) => {
                 usize::from(first.is_ascii_alphanumeric() || b"+/=:,-._ \n\r\t".contains(first))
             }
@@ -114,14 +116,13 @@ fn ends_text(rest: &[u8]) -> bool {
     matches!(rest, [b'"', ..] | [b'\\', b'n' | b'r' | b'"' | b'\\', ..])
 }
 
-fn block(rest: &[u8], indent: usize) -> usize {
+fn block(rest: &[u8], indent: usize, is_labelled: bool) -> usize {
     let line = escapes::line_break(rest);
     if line == 0 {
         let has_ended = rest.first().is_none_or(|first| first.is_ascii_control() && *first != b'\t');
         return usize::from(!has_ended && !ends_text(rest));
     }
-    let blanks = rest[line..].iter().take(indent).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-    if blanks == indent { line + blanks } else { 0 }
+    goes_on(rest, line, indent, is_labelled)
 }
 
 fn list(rest: &[u8], mark: u8, slashes: usize) -> usize {
@@ -144,7 +145,7 @@ fn list(rest: &[u8], mark: u8, slashes: usize) -> usize {
 }
 
 /// What stands between the text of one record of JSON and that of the next, where each line of a text is a record.
-fn next_record(rest: &[u8]) -> usize {
+pub(super) fn next_record(rest: &[u8]) -> usize {
     const MOST: usize = 256;
     let Some((slashes, mark)) = quote(rest) else { return 0 };
     let breaks = (slashes + 1..rest.len().min(MOST)).find(|at| escapes::line_break(&rest[*at..]) > 0);
@@ -174,17 +175,6 @@ fn next_record(rest: &[u8]) -> usize {
         }
     }
     at
-}
-
-/// What a launcher puts before a line, in brackets.
-pub(super) fn prefix(rest: &[u8], opening: u8) -> usize {
-    let closing = match opening {
-        b'[' => b']',
-        b'(' => b')',
-        _ => b'>',
-    };
-    let inside = rest.iter().take(LONGEST_PREFIX).take_while(|byte| !b"\n\"\\".contains(byte));
-    inside.enumerate().find(|(_, byte)| **byte == closing).map_or(0, |(at, _)| at + 1)
 }
 
 /// Each level of quotation doubles what stands before a mark, so that the number of backslashes shows to which a mark

@@ -2,6 +2,7 @@
 //! and `login me password X` of a `.netrc`.
 
 use super::body::Body;
+use super::escapes;
 use super::names::is_placeholder;
 use super::shapes::{Found, blank_lines, is_no_word, quote};
 
@@ -10,41 +11,49 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
     if !before.last().is_some_and(|last| b" \t\"'".contains(last)) {
         return None;
     }
-    let (flag, is_user) = FLAGS.iter().find(|(flag, _)| rest.starts_with(flag.as_bytes()))?;
-    let more = &rest[flag.len()..];
+    let is_here = |(flag, ..): &&(&str, Value, &[&str])| rest.starts_with(flag.as_bytes());
+    let mut flags = FLAGS.iter().filter(is_here).peekable();
+    flags.peek()?;
     let command = before.rsplit(|byte| b"\n;|&".contains(byte)).next().unwrap_or_default();
-    let mut words = command.split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_'));
-    let is_attached = more.first().is_some_and(u8::is_ascii_alphanumeric);
-    let is_given = words.any(|word| match (word, *is_user) {
-        (b"curl", true) => true,
-        (b"redis-cli", false) => *flag == "-a",
-        (b"sshpass" | b"login", false) => *flag == "-p",
-        // A blank behind theirs means that they ask for it.
-        (b"mysql" | b"mysqldump" | b"mysqladmin" | b"mariadb", false) => *flag == "-p" && is_attached,
-        _ => false,
-    });
-    if !is_given {
-        return None;
-    }
+    let words = || command.split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_'));
+    let of_command =
+        |programs: &[&str]| words().any(|word| programs.iter().any(|one| one.as_bytes() == word));
+    let (flag, value, _) = flags.find(|(_, _, programs)| of_command(programs))?;
+    let more = &rest[flag.len()..];
     let blanks =
         |at: usize| more.get(at..).unwrap_or_default().iter().take(8).take_while(|b| **b == b' ').count();
+    let is_listed = matches!(before.last(), Some(b'"' | b'\''));
+    let is_attached =
+        more.first().is_some_and(u8::is_ascii_alphanumeric) || (!is_listed && quote(more).is_some());
+    if *value == Value::Attached && !is_attached {
+        return None;
+    }
     // In a list the flag is quoted, and the next one is its value.
     let mut at = match quote(more) {
         Some((slashes, _)) if matches!(more.get(slashes + 1), Some(b',' | b' ')) => slashes + 2,
         _ => usize::from(more.first() == Some(&b'=')),
     };
     at += blanks(at);
-    let (body, opens) = match quote(more.get(at..)?) {
+    let open = |at: usize| match more.get(at..).and_then(quote) {
         Some((slashes, mark)) => (Body::Quoted { mark, slashes }, slashes + 1),
         None => (Body::Plain { in_list: false }, 0),
     };
+    let (mut body, opens) = open(at);
     at += opens;
-    let mut seen = body.seen(more.get(at..)?, 128);
-    if *is_user {
-        let name = seen.iter().position(|byte| *byte == b':')? + 1;
-        seen = &seen[name..];
-        at += name;
+    let parted = |sign: u8| body.seen(more.get(at..)?, 128).iter().position(|byte| *byte == sign);
+    at += match value {
+        Value::Word | Value::Attached => 0,
+        Value::Login => parted(b':')? + 1,
+        Value::Pair => parted(b'=')? + 1,
+        Value::Source if more.get(at..)?.starts_with(b"pass:") => "pass:".len(),
+        Value::Source => return None,
+    };
+    if opens == 0 {
+        let (inner, opens) = open(at);
+        body = inner;
+        at += opens;
     }
+    let seen = body.seen(more.get(at..)?, 128);
     let is_port = seen.len() < 6 && seen.iter().all(u8::is_ascii_digit);
     let what = format!("{flag} ...");
     let is_flag = seen.starts_with(b"--");
@@ -56,9 +65,68 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
     })
 }
 
-/// Flags, and whether a user stands before the password. `--password` is known by its name.
-const FLAGS: [(&str, bool); 5] =
-    [("-p", false), ("-a", false), ("-u", true), ("--user", true), ("--proxy-user", true)];
+/// What a flag is given.
+#[derive(Clone, Copy, PartialEq)]
+enum Value {
+    Word,
+    /// A word without a blank before it: behind one they ask for it.
+    Attached,
+    /// A user, a colon, and the password.
+    Login,
+    /// `pass:X`, or where to read it.
+    Source,
+    /// `name=X`
+    Pair,
+}
+
+/// Flags, what each is given, and the words of the commands of which one stands before it. `--password` is known by its
+/// name.
+const FLAGS: [(&str, Value, &[&str]); 12] = [
+    ("-p", Value::Word, &["sshpass", "login"]),
+    ("-p", Value::Attached, &["mysql", "mysqldump", "mysqladmin", "mariadb"]),
+    ("-a", Value::Word, &["redis-cli"]),
+    ("-u", Value::Login, &["curl"]),
+    ("--user", Value::Login, &["curl"]),
+    ("--proxy-user", Value::Login, &["curl"]),
+    ("-w", Value::Word, &["ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldapwhoami", "ldappasswd"]),
+    ("-passin", Value::Source, &["openssl"]),
+    ("-passout", Value::Source, &["openssl"]),
+    ("-pass", Value::Source, &["openssl"]),
+    ("-k", Value::Word, &["openssl"]),
+    ("--from-literal", Value::Pair, &["secret"]),
+];
+
+/// `echo X | docker login --password-stdin`
+pub(super) fn piped(rest: &[u8]) -> Option<Found> {
+    let mut at = [b"echo ".as_slice(), b"printf "].iter().find(|command| rest.starts_with(command))?.len();
+    let ends = |at: &usize| rest[*at] == 0 || escapes::line_break(&rest[*at..]) > 0;
+    let line = &rest[..(0..rest.len().min(MOST_OF_LINE)).find(ends).unwrap_or(rest.len().min(MOST_OF_LINE))];
+    let pipe = line.iter().position(|byte| *byte == b'|')?;
+    let reader = line[pipe..].split(|byte| b";&".contains(byte)).next()?;
+    let reads = |word: &&&[u8]| reader.windows(word.len()).any(|window| window == **word);
+    READERS.iter().find(reads)?;
+    // Flags of `echo`, and the format of `printf`.
+    loop {
+        let word = &line[at.min(pipe)..pipe];
+        let marks = quote(word).map_or(0, |(slashes, _)| slashes + 1);
+        if !matches!(word.get(marks), Some(b'-' | b'%')) {
+            break;
+        }
+        at += word.iter().position(|byte| *byte == b' ')? + 1;
+    }
+    let (body, opens) = match quote(&line[at..]) {
+        Some((slashes, mark)) => (Body::Quoted { mark, slashes }, slashes + 1),
+        None => (Body::Plain { in_list: false }, 0),
+    };
+    at += opens;
+    let is_value = at < pipe && !is_placeholder(body.seen(&rest[at..], 128));
+    is_value.then(|| Found { keep: at, skip: 0, body: Some(body), what: "a password in a pipe".to_owned() })
+}
+
+const MOST_OF_LINE: usize = 512;
+/// What reads a password from its input.
+const READERS: [&[u8]; 5] =
+    [b"--password-stdin", b"--with-token", b"passwd --stdin", b"sudo -S", b"chpasswd"];
 
 /// `wandb login X`, and `login("X")` of Python.
 pub(super) fn login(before: &[u8], rest: &[u8]) -> Option<Found> {

@@ -74,14 +74,23 @@ fn backslashes(value: &[u8], rest: &[u8]) -> Option<(usize, usize)> {
         b'r' => Some(b'\r'),
         _ => None,
     };
-    if named == Some(wanted) || first == wanted {
-        return Some((slashes + 1, 1));
-    }
-    match first {
+    // The letter of an escape may stand for itself.
+    let plain = || (named == Some(wanted) || first == wanted).then_some((slashes + 1, 1));
+    coded(value, word).map(|(length, bytes)| (slashes + length, bytes)).or_else(plain)
+}
+
+/// The same of a number behind the backslashes.
+fn coded(value: &[u8], word: &[u8]) -> Option<(usize, usize)> {
+    let wanted = *value.first()?;
+    match word.first()? {
         b'x' => {
-            let of = |digits: usize| hex(word.get(1..1 + digits)?).filter(|code| *code == u32::from(wanted));
-            let digits = [2, 1].into_iter().find(|digits| of(*digits).is_some())?;
-            Some((slashes + 1 + digits, 1))
+            // A byte, or a letter, as `ascii` of Python writes it.
+            let of = |digits: usize| {
+                let code = hex(word.get(1..1 + digits)?)?;
+                let bytes = if code == u32::from(wanted) { Some(1) } else { begins_with(value, code) };
+                bytes.map(|bytes| (1 + digits, bytes))
+            };
+            [2, 1].into_iter().find_map(of)
         }
         b'u' | b'U' => {
             let (code, length) = code_point(word)?;
@@ -95,7 +104,7 @@ fn backslashes(value: &[u8], rest: &[u8]) -> Option<(usize, usize)> {
                 }
                 false => (code, length),
             };
-            begins_with(value, code).map(|bytes| (slashes + length, bytes))
+            begins_with(value, code).map(|bytes| (length, bytes))
         }
         b'0'..=b'7' => {
             let of = |digits: usize| {
@@ -103,7 +112,7 @@ fn backslashes(value: &[u8], rest: &[u8]) -> Option<(usize, usize)> {
                 u32::from_str_radix(digits, 8).ok().filter(|code| *code == u32::from(wanted))
             };
             let digits = [4, 3, 2, 1].into_iter().find(|digits| of(*digits).is_some())?;
-            Some((slashes + digits, 1))
+            Some((digits, 1))
         }
         _ => None,
     }

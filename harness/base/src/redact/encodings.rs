@@ -2,42 +2,48 @@
 //! with percent signs as in addresses, and with backslashes as shells and languages do.
 
 pub(super) fn encodings(value: &str) -> Vec<String> {
-    let mut forms: Vec<String> = (0..3).map(|before| base64(value.as_bytes(), before)).collect();
+    let mut forms: Vec<String> = (0..3).map(|before| digits(value.as_bytes(), before, BASE64)).collect();
     let whole = value.len() * 8;
     // At the very beginning and end nothing is shared with what stands beside it.
     let padding = (3 - value.len() % 3) % 3;
     if padding > 0 {
-        let last = six_bits(value.as_bytes(), whole / 6);
+        let last = digit(value.as_bytes(), whole / 6, BASE64);
         forms[0].push(last);
     }
-    forms.extend(forms.clone().iter().map(|form| form.replace('+', "-").replace('/', "_")));
-    for (before, between) in [("", ""), ("", " "), ("", ":"), (r"\x", r"\x"), (r"\\x", r"\\x"), ("%", "%")] {
-        let each: Vec<String> = value.bytes().map(|byte| format!("{byte:02x}")).collect();
-        forms.push(format!("{before}{}", each.join(between)));
-        let each: Vec<String> = value.bytes().map(|byte| format!("{byte:02X}")).collect();
-        forms.push(format!("{before}{}", each.join(between)));
+    let hex = value.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+    forms.extend([hex.to_uppercase(), hex]);
+    // Base64 of these, and of what JSON and addresses make of the value.
+    let json = serde_json::Value::from(value).to_string();
+    let json = &json[1..json.len() - 1];
+    let within = [ascii(json), json.to_owned(), percent(value, "-_.~", false)];
+    let inner: Vec<String> = forms.iter().cloned().chain(within).collect();
+    for before in 0..3 {
+        forms.extend(inner.iter().map(|text| digits(text.as_bytes(), before, BASE64)));
     }
+    forms.extend(forms.clone().iter().map(|form| form.replace('+', "-").replace('/', "_")));
+    forms.extend((0..5).map(|before| digits(value.as_bytes(), before, BASE32)));
     for form in backslashes(value) {
         forms.push(form.replace('\\', r"\\").replace('"', "\\\""));
         forms.push(form);
     }
     for stays in ["-_.~", "-_.~/"] {
-        let percent = |lower: bool| -> String {
-            let one = |byte: u8| match char::from(byte) {
-                c if c.is_ascii_alphanumeric() || stays.contains(c) => c.to_string(),
-                _ if lower => format!("%{byte:02x}"),
-                _ => format!("%{byte:02X}"),
-            };
-            value.bytes().map(one).collect()
-        };
         for lower in [false, true] {
-            let form = percent(lower);
+            let form = percent(value, stays, lower);
             // Forms of pages write a blank so.
             forms.push(form.replace("%20", "+"));
             forms.push(form);
         }
     }
     forms
+}
+
+fn percent(value: &str, stays: &str, lower: bool) -> String {
+    let one = |byte: u8| match char::from(byte) {
+        c if c.is_ascii_alphanumeric() || stays.contains(c) => c.to_string(),
+        _ if lower => format!("%{byte:02x}"),
+        _ => format!("%{byte:02X}"),
+    };
+    value.bytes().map(one).collect()
 }
 
 /// In letters of ASCII alone, as JSON is written by Python.
@@ -74,19 +80,23 @@ fn backslashes(value: &str) -> Vec<String> {
     ]
 }
 
-/// The digits that depend on nothing but the value, where so many bytes stand before it in a group of three.
-fn base64(value: &[u8], before: usize) -> String {
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/// The digits that depend on nothing but the value, where so many bytes stand before it in a group.
+fn digits(value: &[u8], before: usize, alphabet: &[u8]) -> String {
     let mut bytes = vec![0; before];
     bytes.extend_from_slice(value);
-    let first = (before * 8).div_ceil(6);
-    (first..bytes.len() * 8 / 6).map(|at| six_bits(&bytes, at)).collect()
+    let bits = alphabet.len().ilog2() as usize;
+    let first = (before * 8).div_ceil(bits);
+    (first..bytes.len() * 8 / bits).map(|at| digit(&bytes, at, alphabet)).collect()
 }
 
-/// One digit of base64; what is behind the last byte counts as zero.
-fn six_bits(bytes: &[u8], at: usize) -> char {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let bit = at * 6;
+/// One digit; what is behind the last byte counts as zero.
+fn digit(bytes: &[u8], at: usize, alphabet: &[u8]) -> char {
+    let bits = alphabet.len().ilog2() as usize;
+    let bit = at * bits;
     let byte = |at: usize| usize::from(bytes.get(at).copied().unwrap_or_default());
     let two = byte(bit / 8) << 8 | byte(bit / 8 + 1);
-    char::from(DIGITS[two >> (10 - bit % 8) & 63])
+    char::from(alphabet[two >> (16 - bits - bit % 8) & (alphabet.len() - 1)])
 }

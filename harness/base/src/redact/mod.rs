@@ -5,9 +5,11 @@
 mod body;
 mod commands;
 mod decoded;
+mod dumps;
 mod encodings;
 mod escapes;
 mod known;
+mod labels;
 mod letters;
 mod names;
 #[cfg(test)]
@@ -17,6 +19,7 @@ mod shapes;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod values;
 mod wide;
 
 pub use names::{is_secret_name, is_secret_pair};

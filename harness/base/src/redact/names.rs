@@ -23,7 +23,7 @@ const MARKS: [&[u8; 2]; 7] = [b"KE", b"SS", b"CR", b"TH", b"PW", b"KI", b"PA"];
 /// What stands before `KEY` in names of keys that are secret, in whatever case they are written.
 const KEYS: [&str; 9] =
     ["API", "ACCESS", "SECRET", "PRIVATE", "AUTH", "SIGNING", "ENCRYPTION", "ACCOUNT", "MASTER"];
-/// What stands before `PASS` and `PWD` at the end of a name: by themselves these are results of tests, and folders.
+/// What stands before `PASS`, `PWD` and `PW` at the end of a name: by themselves these are results of tests, and folders.
 const HAVE_PASSWORDS: [&str; 16] = [
     "DB", "DATABASE", "MYSQL", "PG", "POSTGRES", "REDIS", "LDAP", "SMTP", "MAIL", "FTP", "SSH", "PROXY",
     "ADMIN", "ROOT", "USER", "REGISTRY",
@@ -51,11 +51,11 @@ pub fn is_secret_name(name: &str) -> Option<bool> {
         return Some(false);
     }
     let pair = |one: &str, other: &str| words.windows(2).any(|two| two[0] == one && two[1] == other);
-    if KEYS.iter().any(|kind| pair(kind, "KEY")) {
+    if KEYS.iter().any(|kind| pair(kind, "KEY")) || (pair("CLIENT", "KEY") && pair("KEY", "DATA")) {
         return Some(false);
     }
     if let [.., whose, last] = words.as_slice()
-        && matches!(last.as_str(), "PASS" | "PWD")
+        && matches!(last.as_str(), "PASS" | "PWD" | "PW")
         && HAVE_PASSWORDS.contains(&whose.as_str())
     {
         return Some(false);
@@ -91,6 +91,27 @@ pub(super) fn value_field(rest: &[u8]) -> usize {
     if is_value_field(name) { length } else { 0 }
 }
 
+/// Whether a name is that of a password or of a folder.
+pub(super) fn may_be_folder(name: &str) -> bool {
+    name.eq_ignore_ascii_case("pwd")
+}
+
+/// Whether a value is a path, or what a program makes one of.
+pub(super) fn is_path(value: &[u8]) -> bool {
+    value.first().is_some_and(|first| b"/~.$`".contains(first))
+        || value.iter().any(|byte| b"/\\(".contains(byte))
+        || value.get(1) == Some(&b':')
+}
+
+/// Whether a name is that of a login in base64, or of how one logs in.
+pub(super) fn is_login_name(name: &str) -> bool {
+    if ["auth", "_auth"].contains(&name) {
+        return true;
+    }
+    let is_one = name.ends_with("_AUTH") || name.ends_with("_AUTH_CONFIG");
+    is_one && is_variable(name) && !SETTINGS.iter().any(|library| name.starts_with(library))
+}
+
 /// Whether a parameter of an address signs it.
 pub(super) fn is_signature(name: &str) -> bool {
     split_words(name.as_bytes()).last().is_some_and(|last| SIGNATURES.contains(&last.as_str()))
@@ -106,7 +127,9 @@ pub(super) fn is_header(name: &str) -> bool {
 /// Whether a value that goes by a name is a secret.
 pub fn is_secret_pair(name: &str, value: &str) -> bool {
     let value = value.as_bytes();
-    is_secret_name(name).is_some_and(|may_count| !(is_placeholder(value) || may_count && is_number(value)))
+    let may_count =
+        is_secret_name(name).or_else(|| (may_be_folder(name) && !is_path(value)).then_some(false));
+    may_count.is_some_and(|may_count| !(is_placeholder(value) || may_count && is_number(value)))
 }
 
 /// The words of a name, in capitals: parted by what is no letter or digit, and where capitals begin. A number at a word's
@@ -171,6 +194,7 @@ mod tests {
         for kind in HAVE_PASSWORDS {
             assert_eq!(is_secret_name(&format!("my_{kind}_PASS")), Some(false), "{kind}");
             assert_eq!(is_secret_name(&format!("{kind}_PWD")), Some(false), "{kind}");
+            assert_eq!(is_secret_name(&format!("{kind}_pw")), Some(false), "{kind}");
         }
         for name in ["GITHUB_PAT", "MY_SITE_PAT", "github_pat", "azure-pat"] {
             assert_eq!(is_secret_name(name), Some(false), "{name}");

@@ -73,9 +73,9 @@ fn nuls_between_letters_hide_no_secret() {
     let mut leaks = Vec::new();
     for (text, secret) in &forms {
         leaks.extend(survives(&redactor, text, secret));
-        // JSON writes what must be seen nowhere in its own way, too. Four bytes a letter, so escaped, are not seen through.
+        // JSON writes what must be seen nowhere in its own way, too.
         let clean = redactor.text(&json(text));
-        if !text.contains("\0\0\0") && clean.contains(json(secret).trim_matches('"')) {
+        if clean.contains(json(secret).trim_matches('"')) {
             leaks.push(format!("JSON: {clean:?}"));
         }
     }
@@ -125,6 +125,23 @@ fn names_that_only_resemble_the_new_ones_stay() {
         "auth: none, \"auth\": \"munge\", AuthType=auth/munge, auth=password-based",
         "('NCCL_DEBUG', 'INFO') get(\"max_token\", \"many\") redis-cli -a --tls; ls -a x",
         "Private-Lines: 2 of them; SG.short; Vec<Token>x",
+        "| ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>) | 12.5 | 1024 |",
+        "p5-001:1234:1301 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n",
+        "p5-001:1234:1301 [0] NCCL INFO comm 0x55f0c8a41b20 rank 0 nranks 16 commId 0x3c1fe2a45d7b9c01 - Init START",
+        "tokens/s: 123, max_tokens = 4096, tokens: int = 8, max_token: int = 4096, n_token+=12",
+        "needs $PWD = container folder, pwd: not a folder, pwd=/home/x, pwd: ~/runs, \"pwd\": \"./a\", pwd=$(pwd), pwd = os.getcwd()",
+        "counts[token] = counts.get(token, 0) + 1; vocab[token]+=1; if token in seen: x",
+        "kind: ConfigMap\ndata:\n  any: 12\nkind: Pod\ndata: none, data: [1, 2]",
+        "type Secret data:{s any:s} kind:s\nnext",
+        "{\"kind\": \"ConfigMap\", \"data\": {\"any\": \"x1Y2q9W8e7R6t5Z4\"}}",
+        "API key: none, access key: /etc/keys/1a2b3c4d, the sort key: x1Y2q9W8e7R6t5Z4",
+        "secret default-token-8xk2p not found, token GPT2TokenizerFast, token step-20-of-30",
+        "echo x1Y2 | grep -c a; echo $TOKEN | docker login --password-stdin",
+        "openssl rsa -passin env:PASS -in a; curl -k https://host; openssl x509 -in pass.pem",
+        "kubectl create configmap a --from-literal=a=b; mysql -p db; ls -w 80",
+        "MY_AUTH=none REQUIRE_AUTH=true DOCKER_AUTH_CONFIG=/root/.docker/config.json OMPI_AUTH=x1Y2q9W8e7R6t5Z4",
+        "0: token:\n0: step 12 loss 2.5\n[default0]:password:\n[default0]:step 5 loss 2.25\n",
+        "[115, 195, 164] 0x73, 0xc3, 0xa4; 00000000: 7361 6d70 6c65  sample",
     ] {
         assert_eq!(Redactor::default().text(text), text);
     }
@@ -160,6 +177,13 @@ fn hostile_texts_take_linear_time() {
         "Private-Lines: 1\n",
         "{\"log\":\"-----BEGIN PRIVATE KEY-----\\n\"}\n",
         "s\u{e4}cret/w\n",
+        "kind\ndata:\n ",
+        "echo a|",
+        "A_TOKEN: str|None ",
+        "0: token:\n0:  a",
+        "[1][2]a_token:\n",
+        "73 c3 ",
+        "c8OkY3Jl\"",
     ] {
         let few = timed(&piece.repeat(100_000 / piece.len()));
         let many = timed(&piece.repeat(800_000 / piece.len()));

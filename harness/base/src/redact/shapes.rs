@@ -4,8 +4,14 @@
 
 use super::body::Body;
 use super::decoded::continued_line;
+use super::labels::below;
 use super::names::{
-    is_header, is_number, is_placeholder, is_secret_name, is_signature, is_variable, value_field,
+    is_header, is_login_name, is_number, is_path, is_placeholder, is_secret_name, is_signature, is_variable,
+    may_be_folder,
+};
+use super::values::{
+    annotation, compound, escaped_separator, field, is_named_key, is_type, loosely, names_pair, of_secret,
+    opening, opens_group, opens_list, opens_subscript, paired, string_prefix, tag,
 };
 use super::{commands, escapes, letters, wide};
 
@@ -102,7 +108,9 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
             .or_else(|| bearer(rest))
             .or_else(|| named(before, rest))
             .or_else(|| commands::netrc(before, rest))
-            .or_else(|| commands::login(before, rest)),
+            .or_else(|| commands::login(before, rest))
+            .or_else(|| commands::piped(rest))
+            .or_else(|| of_secret(before, rest)),
     }
 }
 
@@ -125,7 +133,7 @@ fn in_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)
 }
 
-fn count(bytes: &[u8], class: fn(u8) -> bool, most: usize) -> usize {
+pub(super) fn count(bytes: &[u8], class: fn(u8) -> bool, most: usize) -> usize {
     bytes.iter().take(most).take_while(|byte| class(**byte)).count()
 }
 
@@ -253,13 +261,17 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     let (name, length) = letters::name(&rest[escape..], LONGEST_NAME)?;
     let name: &str = &name;
     let name_end = escape + length;
-    let ends_name = |byte: &u8| byte.is_ascii_control() || b"=:\"'\\ |\xe2>%\xef".contains(byte);
-    if !rest.get(name_end).is_some_and(ends_name) {
+    let ends_name = |byte: &u8| byte.is_ascii_control() || b"=:\"'\\ |\xe2>%\xef]".contains(byte);
+    if !rest.get(name_end).is_some_and(ends_name) && compound(&rest[name_end..]) == 0 {
         return None;
     }
     let signs = || is_parameter(before) && is_signature(name);
-    let is_login = ["auth", "_auth"].contains(&name);
-    let may_count = is_secret_name(name).or_else(|| (is_login || signs()).then_some(false))?;
+    let is_login = is_login_name(name);
+    let is_folder = may_be_folder(name);
+    // What may as well be a sentence needs a value that is no word.
+    let mut is_loose = name.eq_ignore_ascii_case("key") && is_named_key(before);
+    let may_count =
+        is_secret_name(name).or_else(|| (is_login || is_folder || is_loose || signs()).then_some(false))?;
     let mut before = before;
     while let Some(plain) = escapes::before_escape(before) {
         before = plain;
@@ -272,15 +284,23 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     let closing = quote(rest.get(at..)?).map_or(0, |(slashes, _)| slashes + 1);
     let is_closed = closing > 0;
     at += closing;
+    let is_element =
+        rest.get(at) == Some(&b']') && (is_closed || is_variable(name)) && opens_subscript(before);
+    at += usize::from(is_element);
     let parted = at;
     at += gap(rest.get(at..)?);
-    // What may as well be a sentence needs a value that is no word.
-    let mut is_loose = false;
-    let by = match rest.get(at)? {
-        b'=' | b':' => {
-            let by = rest[at];
-            at += 1 + usize::from(matches!(rest.get(at + 1), Some(b'=' | b'>')));
-            by
+    let mut by = match rest.get(at)? {
+        b'=' => {
+            at += 1 + count(&rest[at + 1..], |byte| matches!(byte, b'=' | b'>'), 2);
+            b'='
+        }
+        b':' => {
+            at += 1 + usize::from(matches!(rest.get(at + 1), Some(b'=' | b'>' | b':')));
+            b':'
+        }
+        _ if compound(&rest[at..]) > 0 => {
+            at += compound(&rest[at..]);
+            b'='
         }
         b'>' if before.ends_with(b"<") => {
             at += 1;
@@ -309,6 +329,10 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
             at += escaped_separator(&rest[at..]);
             b'%'
         }
+        _ if !is_closed && at > parted && annotation(&rest[at..]) > 0 => {
+            at += annotation(&rest[at..]);
+            b'='
+        }
         _ if !is_closed => {
             is_loose = true;
             at += loosely(name, &rest[name_end..at], &rest[at..])?;
@@ -319,30 +343,42 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     at += gap(rest.get(at..)?);
     at += continued_line(rest.get(at..)?);
     at += gap(rest.get(at..)?);
-    at += if by == b':' { tag(rest.get(at..)?) } else { 0 };
-    let mut below = if by == b':' { indented(rest.get(at..)?) } else { None };
-    at += below.map_or(0, |(_, length)| length);
-    let list = if matches!(by, b':' | b'=') { opens_list(rest.get(at..)?) } else { 0 };
+    if by == b':' {
+        at += tag(rest.get(at..)?);
+        let annotation = annotation(rest.get(at..)?);
+        at += annotation;
+        by = if annotation > 0 { b'=' } else { by };
+    }
+    let mut below = if by == b':' { below(before, rest.get(at..)?) } else { None };
+    at += below.map_or(0, |below| below.at);
+    let is_assigned = matches!(by, b':' | b'=');
+    let list = if is_assigned { opens_list(rest.get(at..)?) } else { 0 };
     at += list;
-    if list == 0 && matches!(by, b':' | b'=') {
+    if list == 0 && is_assigned {
         let field = field(rest.get(at..)?, below.is_some());
         at += field;
         below = below.filter(|_| field == 0);
+        at += if by == b'=' { opens_group(rest.get(at..)?) } else { 0 };
     }
+    at += string_prefix(rest.get(at..)?);
     let tail = rest.get(at..)?;
-    let (body, opens) = match (quote(tail), below) {
-        (Some((slashes, mark)), _) if list > 0 => (Body::List { mark, slashes }, slashes + 1),
-        (Some((slashes, mark)), _) => (Body::Quoted { mark, slashes }, slashes + 1),
-        (None, Some((indent, _))) => (Body::Block { indent }, 0),
+    let (body, opens) = match (opening(tail), below) {
+        (Some((_, slashes, mark)), _) if list > 0 => (Body::List { mark, slashes }, slashes + 1),
+        (Some((opens, slashes, mark)), _) => (Body::Quoted { mark, slashes }, opens),
+        (None, Some(below)) => (Body::Block { indent: below.indent, is_labelled: below.is_labelled }, 0),
         (None, None) if by == b'|' => (Body::Cell, 0),
         (None, None) if by == b'>' => (Body::Of(in_element), 0),
         (None, None) if by == b'%' => (Body::Of(in_escaped), 0),
+        // What the name stood in has ended with it.
+        (None, None) if is_closed && by == b'=' && !is_header(name) => (Body::Plain { in_list: true }, 0),
         (None, None) => (unquoted(before, by, is_header(name)), 0),
     };
     at += opens;
     let mut seen = body.seen(rest.get(at..)?, 64);
     if let Body::Line | Body::Block { .. } | Body::Cell | Body::Header = body {
         seen = seen.split(u8::is_ascii_whitespace).next()?;
+        let line = (0..seen.len()).find(|at| escapes::line_break(&seen[*at..]) > 0);
+        seen = &seen[..line.unwrap_or(seen.len())];
     }
     // The mark may be the one that ends what the name stands in.
     let may_be_an_end = opens > 0 && !is_closed;
@@ -356,11 +392,22 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     if is_placeholder(seen) || (may_count && is_number(seen)) {
         return None;
     }
+    if by == b':' && opens == 0 && is_type(seen) {
+        return None;
+    }
     // Below a name there may be more names.
     if below.is_some() && opens == 0 && (seen.contains(&b':') || seen.starts_with(b"-")) {
         return None;
     }
     if is_login && !signs() && !is_encoded(seen) {
+        return None;
+    }
+    if (is_folder || is_loose) && is_path(seen) {
+        return None;
+    }
+    // A sentence about the folder.
+    let is_word = || opens == 0 && rest[..at].ends_with(b" ") && !is_no_word(seen);
+    if is_folder && (before.ends_with(b"$") || is_word()) {
         return None;
     }
     // After a colon a word of prose may stand.
@@ -371,92 +418,13 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     Some(Found { keep: at, skip: 0, body: Some(body), what: name.to_owned() })
 }
 
-/// The length of what parts a name from its value by less than a sign: an arrow, a tab behind a variable, a few words of a
-/// sentence, or the rest of a question for a password. `gap` stands behind the name, and `rest` behind that.
-fn loosely(name: &str, gap: &[u8], rest: &[u8]) -> Option<usize> {
-    for arrow in [b"->".as_slice(), b"\xe2\x86\x92"] {
-        if rest.starts_with(arrow) {
-            return Some(arrow.len());
-        }
-    }
-    if name.ends_with('-') && rest.starts_with(b">") {
-        return Some(1);
-    }
-    let slashes = count(rest, |byte| byte == b'\\', 8);
-    let is_tab = slashes > 0 && rest.get(slashes) == Some(&b't');
-    if is_variable(name) && (gap.contains(&b'\t') || is_tab) {
-        return Some(if is_tab { slashes + 1 } else { 0 });
-    }
-    if gap.is_empty() {
-        return None;
-    }
-    let is = |words: &&&str| {
-        rest.get(..words.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(words.as_bytes()))
-    };
-    if let Some(words) = SENTENCES.iter().find(is) {
-        return Some(words.len());
-    }
-    if !rest.get(..4)?.eq_ignore_ascii_case(b"for ") {
-        return None;
-    }
-    let line = count(rest, |byte| !byte.is_ascii_control() && byte != b'\\', MOST_GAP);
-    rest[..line].windows(2).position(|two| two == b": ").map(|at| at + 2)
-}
-
-const SENTENCES: [&str; 8] =
-    ["is set to ", "was set to ", "is now ", "set to ", "has value ", "is ", "was ", "will be "];
-
-/// The length of `=` or `:` as an address within an address writes it.
-fn escaped_separator(rest: &[u8]) -> usize {
-    let known = [b"%3D".as_slice(), b"%3A", b"%253D", b"%253A"];
-    let is = |known: &&&[u8]| rest.get(..known.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(known));
-    known.iter().find(is).map_or(0, |known| known.len())
-}
-
 /// Bytes of a value in such an address; what follows the value there goes with it.
 fn in_escaped(byte: u8) -> bool {
     in_token(byte) || byte == b'%'
 }
 
-/// The length of a tag or an anchor of YAML before a value.
-fn tag(rest: &[u8]) -> usize {
-    let mut at = 0;
-    while matches!(rest.get(at), Some(b'!' | b'&')) {
-        let word = count(&rest[at..], |byte| byte.is_ascii_graphic() && !b"\"'\\".contains(&byte), 40);
-        let blanks = count(&rest[at + word..], |byte| byte == b' ', 8);
-        if word < 2 || blanks == 0 || at > MOST_GAP {
-            break;
-        }
-        at += word + blanks;
-    }
-    at
-}
-
-/// The length of what opens a group up to the value of its one field, `{"value": `; 0 where there is none.
-fn field(rest: &[u8], is_below: bool) -> usize {
-    let mut at = 0;
-    while matches!(rest.get(at), Some(b'{' | b'[' | b'(')) && at < MOST_GAP {
-        at += 1;
-        at += blank_lines(&rest[at..]);
-    }
-    if at == 0 && !is_below {
-        return 0;
-    }
-    let marks = |at: usize| quote(&rest[at..]).map_or(0, |(slashes, _)| slashes + 1);
-    at += marks(at);
-    let name = value_field(&rest[at..]);
-    at += name;
-    at += marks(at);
-    at += count(&rest[at..], |byte| byte == b' ', 4);
-    if name == 0 || !matches!(rest.get(at), Some(b':' | b'=')) {
-        return 0;
-    }
-    at += 1;
-    at + count(&rest[at..], |byte| byte == b' ', 8)
-}
-
 /// So much of what shows nothing may part a name from its value.
-const MOST_GAP: usize = 64;
+pub(super) const MOST_GAP: usize = 64;
 
 /// Blanks, terminal's escapes and control characters, but for ends of lines and texts.
 fn gap(rest: &[u8]) -> usize {
@@ -500,39 +468,13 @@ fn is_called_with(before: &[u8], name: &str) -> bool {
     before.ends_with(b"setenv(") || (is_variable && before.ends_with(b"("))
 }
 
-/// Whether the next text is what something is called: `name: NAME`, `"name": "NAME"`, `name="NAME"`.
-fn names_pair(before: &[u8]) -> bool {
-    let ends = |text: &[u8], last: &[u8]| text.iter().rev().take_while(|byte| last.contains(byte)).count();
-    let before = &before[..before.len() - ends(before, b"\"'\\ ")];
-    let Some((b':' | b'=', before)) = before.split_last() else { return false };
-    let before = &before[..before.len() - ends(before, b"\"'\\ ")];
-    [b"name".as_slice(), b"Name", b"NAME", b"key", b"Key"].iter().any(|word| before.ends_with(word))
-}
-
-/// The length of `value:` behind such a name, with what stands between both.
-fn paired(rest: &[u8]) -> Option<usize> {
-    let mut at = count(rest, |byte| byte == b',', 1);
-    at += blank_lines(&rest[at..]);
-    at += quote(&rest[at..]).map_or(0, |(slashes, _)| slashes + 1);
-    let word = rest.get(at..at + VALUE.len())?;
-    if !word.eq_ignore_ascii_case(VALUE) {
-        return None;
-    }
-    at += VALUE.len();
-    at += quote(&rest[at..]).map_or(0, |(slashes, _)| slashes + 1);
-    at += count(&rest[at..], |byte| byte == b' ', 4);
-    matches!(rest.get(at), Some(b':' | b'=')).then_some(at + 1)
-}
-
-const VALUE: &[u8] = b"value";
-
 /// Bytes of the text of an element.
 fn in_element(byte: u8) -> bool {
     !b"<\"\\".contains(&byte)
 }
 
 /// Whether a text may be base64 of something, and no word.
-fn is_encoded(text: &[u8]) -> bool {
+pub(super) fn is_encoded(text: &[u8]) -> bool {
     let has = |class: fn(&u8) -> bool| text.iter().any(class);
     text.len() >= 12
         && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_".contains(byte))
@@ -556,24 +498,6 @@ fn is_in_cell(before: &[u8]) -> bool {
         before = trim_blanks(plain);
     }
     before.ends_with(b"|") || before.ends_with(b"\xe2\x94\x82") || before.ends_with(b"\xe2\x94\x83")
-}
-
-/// A value that stands below its name: how far it is indented, and where it begins.
-fn indented(rest: &[u8]) -> Option<(usize, usize)> {
-    let mark = count(rest, |byte| b"|>+-".contains(&byte), 3);
-    let at = mark + count(&rest[mark..], |byte| byte == b' ', 4);
-    let line = escapes::line_break(&rest[at..]);
-    let indent = count(&rest[at + line..], |byte| matches!(byte, b' ' | b'\t'), 64);
-    (line > 0 && indent > 0).then_some((indent, at + line + indent))
-}
-
-/// The length of what opens a list of quoted values; 0 where there is none.
-fn opens_list(rest: &[u8]) -> usize {
-    if rest.first() != Some(&b'[') {
-        return 0;
-    }
-    let at = 1 + blank_lines(&rest[1..]);
-    if quote(&rest[at..]).is_some() { at } else { 0 }
 }
 
 /// Blanks and ends of lines, in whatever form.

@@ -97,7 +97,7 @@ impl<'a> Stream<'a> {
             let before = &waiting[at.saturating_sub(LOOKS_BACK)..at];
             let Some(found) = self.found(before, rest) else {
                 at += 1;
-                while at < end && self.is_dull(&waiting[..at], waiting[at]) {
+                while at < end && self.is_dull(&waiting[..at], &waiting[at..]) {
                     at += 1;
                 }
                 continue;
@@ -127,8 +127,8 @@ impl<'a> Stream<'a> {
     }
 
     /// Whether nothing can begin at a byte, by what it is and what stands before it: most bytes are such.
-    fn is_dull(&self, before: &[u8], byte: u8) -> bool {
-        !self.known.begins(byte) && !shapes::may_begin(before, byte)
+    fn is_dull(&self, before: &[u8], rest: &[u8]) -> bool {
+        !self.known.begins(rest) && !shapes::may_begin(before, rest[0])
     }
 
     fn found(&self, before: &[u8], rest: &[u8]) -> Option<shapes::Found> {

@@ -258,6 +258,11 @@ fn pieces() -> impl Strategy<Value = String> {
         Just("a".repeat(900)),
         Just("://me:secret@".to_owned()),
         Just("\0".to_owned()),
+        Just("\n0: A_TOKEN:\n0:  abc".to_owned()),
+        Just("\nkind: Secret\ndata:\n  a: ".to_owned()),
+        Just("74 68 65 20 6b 6e 6f 77  |the know|\n00000008  6e 20 76 61 6c 75 65".to_owned()),
+        Just("echo abc | chpasswd\n".to_owned()),
+        Just("['A_TOKEN']: Optional[str] = b'a".to_owned()),
     ];
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }

@@ -40,8 +40,14 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
     }
     let mut head = Vec::new();
     let mut left = before;
-    while let Some((last, more)) = before_nul(left).and_then(<[u8]>::split_last) {
-        head.push(*last);
+    while let Some(plain) = before_nul(left) {
+        // In four bytes a letter another NUL is a letter.
+        let (last, more) = match (before_nul(plain), plain) {
+            (Some(more), _) => (0, more),
+            (None, [more @ .., last]) => (*last, more),
+            (None, []) => break,
+        };
+        head.push(last);
         left = more;
         if head.len() == 1 && !shapes::may_begin(&head, rest[0]) {
             return None;
