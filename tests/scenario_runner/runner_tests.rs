@@ -6,16 +6,16 @@ use crate::pattern::{is_in, is_whole};
 use crate::printed_fixes;
 use crate::project::{Project, Ran};
 use crate::scenario::Scenario;
-use crate::scenarios;
 use crate::screen;
 use crate::steps::run;
 use crate::value::Values;
+use crate::{FOLDER, root, scenarios};
 use libtest_mimic::{Failed, Trial};
 use serde_json::json;
 use std::path::Path;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let all: [(&str, fn()); 11] = [
+    let all: [(&str, fn()); 12] = [
         ("errors_of_a_scenario_are_reported_with_their_line", errors),
         ("errors_that_show_only_in_a_run_are_reported_with_their_step", errors_in_runs),
         ("trials_are_named_by_all_texts_of_their_rows", labels),
@@ -27,6 +27,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         ("a_block_of_a_page_that_is_none_is_refused", refused_blocks),
         ("a_screen_has_the_last_lines_that_fit_it", screen::check),
         ("at_least_90_errors_of_users_apply_the_fix_as_it_is_printed", printed_fixes::count),
+        ("a_first_hour_begins_in_an_empty_folder_and_has_at_most_five_commands", first_hours),
     ];
     let trial = |(name, test): (&str, fn())| {
         Trial::test(format!("runner::{name}"), move || {
@@ -34,6 +35,18 @@ pub(crate) fn trials() -> Vec<Trial> {
         })
     };
     all.into_iter().map(trial).collect()
+}
+
+fn first_hours() {
+    let (files, _) = scenarios(&root().join(FOLDER));
+    let hours: Vec<_> =
+        files.iter().filter(|file| file.parent().is_some_and(|area| area.ends_with("first_hour"))).collect();
+    assert_eq!(hours.len(), 3, "an SRE, a CI engineer, a performance engineer: {hours:?}");
+    for file in hours {
+        let scenario =
+            Scenario::read(std::fs::read_to_string(file).expect("a scenario")).expect("a scenario");
+        assert!(scenario.bare && scenario.step.len() <= 5, "{}", file.display());
+    }
 }
 
 fn errors() {

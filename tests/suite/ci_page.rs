@@ -1,4 +1,5 @@
-//! The workflows on the page about CI do what the page says: their scripts are taken from it and run, on the simulated cluster.
+//! The workflows on the page about CI, and that of `init`, do what they say: their scripts are taken out and run, on the simulated
+//! cluster.
 
 use crate::project::{HARNESS, OF_THE_MACHINE, Project, Ran, ran, root};
 use std::fs;
@@ -10,7 +11,11 @@ fn script(file: &str, below: &str, mark: &str) -> String {
     let page = fs::read_to_string(root().join("docs/src/how-to/ci.md")).expect("a page");
     let block =
         page.split(&format!(" file={file}\n")).nth(1).expect("the file").split("```").next().expect("text");
-    let (_, rest) = block.split_once(below).unwrap_or_else(|| panic!("{file}: no {below}"));
+    lines_below(block, below, mark)
+}
+
+fn lines_below(text: &str, below: &str, mark: &str) -> String {
+    let (_, rest) = text.split_once(below).unwrap_or_else(|| panic!("no {below}: {text}"));
     let lines = rest.lines().skip(1).take_while(|line| line.starts_with(mark));
     lines.map(|line| format!("{}\n", &line[mark.len()..])).collect()
 }
@@ -63,5 +68,33 @@ fn the_job_of_gitlab_leaves_every_file_that_it_names() {
         for file in ["junit.xml", "metrics.txt", "summary.md", "runs/latest/summary.json"] {
             assert!(project.path().join(file).is_file(), "{file}");
         }
+    }
+}
+
+#[test]
+fn the_workflow_that_init_writes_checks_and_runs_its_project() {
+    let project = Project::bare();
+    assert_eq!(project.harness(&["init"]).code, Some(0));
+    let workflow =
+        fs::read_to_string(project.path().join(".github/workflows/harness.yml")).expect("a workflow");
+    let checks: Vec<&str> =
+        workflow.lines().filter_map(|line| line.trim().strip_prefix("- run: harness ")).collect();
+    assert_eq!(checks.len(), 2, "{workflow}");
+    for check in checks {
+        let ran = bash(&project, &format!("harness {check}"));
+        assert_eq!(ran.code, Some(0), "{check}: {}", ran.all());
+    }
+    let script = lines_below(&workflow, "- run: |", "          ");
+    // Pairs of nodes alone show a slow NIC, and which of both has it is not known.
+    for (code, fault) in
+        [(0, ""), (1, "--sim-fault p5-002:node-slow=0.5"), (3, "--sim-fault p5-002:nic-slow=0.4@rdmap113s0")]
+    {
+        let ran = bash(&project, &script.replace("--suite first ", &format!("--suite first {fault} ")));
+        assert_eq!(ran.code, Some(if code == 1 { 1 } else { 0 }), "{}", ran.all());
+        assert_eq!(ran.stdout.contains("::warning title=inconclusive::"), code == 3, "{}", ran.all());
+        let page = fs::read_to_string(project.path().join("page.md")).expect("a summary");
+        assert!(page.contains(&format!("(exit {code})")), "{page}");
+        let junit = fs::read_to_string(project.path().join("junit.xml")).expect("a report");
+        assert_eq!(junit.contains("name=\"culprit p5-002 node (HRN-"), code == 1, "{junit}");
     }
 }

@@ -138,6 +138,9 @@ pub(crate) fn recipe(order: &Order<'_>, out: &mut dyn Write, err: &mut dyn Write
         is_filtered: order.filter.is_some(),
     };
     messages.report_outcomes(order, &run);
+    if let Some(why) = recipes::diagnosis::started_apart(&inputs).filter(|_| !compares) {
+        messages.note(&why);
+    }
     order.inputs.notes().iter().for_each(|note| messages.note(note));
     let any = outcomes.iter().any(|outcome| !outcome.tables.is_empty());
     let written = match folder {

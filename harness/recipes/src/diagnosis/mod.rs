@@ -7,6 +7,8 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
+pub use one_run::started_apart;
+
 use crate::duration;
 use crate::recipe::of_reports::{Input, Outcome, Progress, Survey, find, survey};
 use crate::report::Arguments;

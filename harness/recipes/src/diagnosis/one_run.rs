@@ -9,6 +9,33 @@ use nsys::trace::Trace;
 /// Clocks of nodes differ by less, and ranks begin within it.
 const SLACK_NS: f64 = 60e9;
 
+/// Windows of one long training are recorded hours apart.
+const DAY_NS: f64 = 86_400e9;
+
+/// Says that reports which are numbered as ranks of one run were started more than a day apart. Only their starts are read,
+/// so that it costs little whatever is computed of them.
+pub fn started_apart(inputs: &[Input]) -> Option<String> {
+    let mut started = Vec::new();
+    for input in inputs {
+        if let Some(zero) =
+            Trace::open(&input.path).ok().and_then(|trace| trace.utc_epoch_ns().ok().flatten())
+        {
+            started.push((zero, input));
+        }
+    }
+    let (first, of_first) = started.iter().min_by_key(|(zero, _)| *zero)?;
+    let (last, of_last) = started.iter().max_by_key(|(zero, _)| *zero)?;
+    let gap = last.saturating_sub(*first) as f64;
+    (gap > DAY_NS).then(|| {
+        format!(
+            "these reports are not of one run: {} was started {} after {}; give those of one run alone",
+            of_last.shown,
+            time(gap),
+            of_first.shown
+        )
+    })
+}
+
 /// When the GPUs of a report worked, in UTC.
 struct Recorded<'a> {
     input: &'a Input,

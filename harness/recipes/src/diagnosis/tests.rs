@@ -1,6 +1,6 @@
 //! Small exports in which one thing limits the work, each beside one in which nothing does.
 
-use super::{Diagnosis, diagnose};
+use super::{Diagnosis, diagnose, started_apart};
 use crate::recipe::of_reports::Input;
 use crate::testing::{Made, PROCESS};
 use nsys::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, MEMCPY, SESSION_START};
@@ -61,12 +61,12 @@ fn healthy() -> Made {
 }
 
 fn diagnosed(made: &[&Made]) -> Diagnosis {
-    let inputs = made.iter().enumerate().map(|(at, made)| Input {
-        shown: format!("r{at}"),
-        path: made.path(),
-        side: 0,
-    });
-    diagnose(&inputs.collect::<Vec<_>>(), 1, &|_| {}).expect("diagnosed")
+    diagnose(&inputs(made), 1, &|_| {}).expect("diagnosed")
+}
+
+fn inputs(made: &[&Made]) -> Vec<Input> {
+    let input = |(at, made): (usize, &&Made)| Input { shown: format!("r{at}"), path: made.path(), side: 0 };
+    made.iter().enumerate().map(input).collect()
 }
 
 fn codes(diagnosis: &Diagnosis) -> Vec<(&'static str, f64)> {
@@ -176,6 +176,26 @@ fn reports_that_were_not_recorded_together_are_not_compared() {
     assert_eq!(codes(&apart), []);
     let why = apart.apart.expect("a reason");
     assert!(why.starts_with("these reports are not of one run: r1 begins 86"), "{why}");
+}
+
+#[test]
+fn reports_that_were_started_more_than_a_day_apart_are_not_of_one_run() {
+    let at = |utc_s: i64| {
+        let made = healthy();
+        made.put(&SESSION_START, &[("utcEpochNs", (utc_s * 1_000 * MS).into())]);
+        made
+    };
+    let (first, same_day, later) = (at(1_000), at(1_000 + 86_400), at(1_000 + 86_401));
+    let without = healthy();
+    assert_eq!(started_apart(&inputs(&[&first, &same_day, &without])), None);
+    let why = started_apart(&inputs(&[&first, &without, &later])).expect("a reason");
+    assert!(why.starts_with("these reports are not of one run: r2 was started 86"), "{why}");
+    assert!(why.ends_with(" after r0; give those of one run alone"), "{why}");
+    assert_eq!(started_apart(&inputs(&[&later])), None);
+    let (least, most) = (healthy(), healthy());
+    least.put(&SESSION_START, &[("utcEpochNs", i64::MIN.into())]);
+    most.put(&SESSION_START, &[("utcEpochNs", i64::MAX.into())]);
+    assert!(started_apart(&inputs(&[&least, &most])).is_some(), "no overflow");
 }
 
 #[test]
