@@ -1,5 +1,6 @@
 //! What the first day of a fleet comes to, with published figures as the only baselines: how often healthy fleets of
-//! several sizes exit 0, how many of their nodes `accept` accepts, rejects and leaves open, and how often each of twelve kinds of fault is named, beside innocents that are.
+//! several sizes exit 0, how many of their nodes `accept` accepts, rejects and leaves open, and how often each of twelve
+//! kinds of fault is named, beside innocents that are.
 //!
 //!     cargo bench -p harness --bench day_one                       # 100 and 50 seeds, `nccl-p5`; many hours
 //!     cargo bench -p harness --bench day_one -- 10 acceptance-p5   # fewer, and another suite
