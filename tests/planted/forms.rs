@@ -159,6 +159,8 @@ const UNKNOWN: &[&str] = &[
     "a\n0: HF_TOKEN:\n0:   {X}\n0: next",
     "a\n[default0]:HF_TOKEN:\n[default0]:  {X}\n[default0]:next",
     "a\n[1,0]<stdout>:password: |\n[1,0]<stdout>:  a\n[1,0]<stdout>:  {X}\n[1,0]<stdout>:next",
+    "a\n0: env:\n0:   - name: HF_TOKEN\n0:     value: {X}\n",
+    "api_key:\n  - {X}\n",
     // Names of values in other programs.
     "kind: Secret\nmetadata:\n  name: a\ndata:\n  any: {X}\n  other: {X}\nnext: 1",
     "data:\n  any: {X}\nkind: Secret\n",
@@ -175,6 +177,9 @@ const UNKNOWN: &[&str] = &[
     "Token {X}",
     "auth_token {X}",
     "password is: {X}",
+    "alter user me with PASSWORD '{X}'",
+    "ansible_become_pass: {X}",
+    "Passcode: {X}",
     // Commands.
     "mysql -u root -p'{X}'",
     "ldapsearch -x -w {X} -b dc=a",
@@ -183,6 +188,12 @@ const UNKNOWN: &[&str] = &[
     "kubectl create secret generic a --from-literal=a={X}",
     "kubectl create secret generic a --from-literal a='{X}'",
     "prog --env HF_TOKEN {X}",
+    "plink -pw {X} host",
+    "unzip -P {X} a.zip",
+    "7z x -p{X} a.7z",
+    "vault login {X}",
+    "a\nredis-cli -h host -a {X}",
+    "a\nhttps://{X}@github.com/x",
     "echo {X} | docker login --password-stdin",
     "echo -n '{X}' | gh auth login --with-token",
     "printf '%s' \"{X}\" | docker login -u me --password-stdin host",
@@ -308,6 +319,14 @@ pub(crate) const UNKNOWN_NOT_CAUGHT: &[(&str, &str)] = &[
     ),
     ("in a folder's form behind `pwd`", "pwd=/{X}"),
     ("in a here-string of a shell", "docker login --password-stdin <<< {X}"),
+    ("in a line below its name that is not indented", "HF_TOKEN=\n{X}"),
+    ("below its name, where each line begins with a host or a container", "p5-001: HF_TOKEN:\np5-001:   {X}"),
+    ("in a list without quotation marks, behind its first word", "api_key: [a, {X}]"),
+    ("in columns that a comma or a semicolon parts", "HF_TOKEN,{X}"),
+    ("in an attribute of an element that has the name", "<token value='{X}'/>"),
+    ("behind `IDENTIFIED BY` of SQL", "IDENTIFIED BY '{X}'"),
+    ("behind `pin`, `otp`, `salt` and the like", "pin={X}"),
+    ("in a cookie outside of a header", "curl -b session={X} host"),
 ];
 
 /// The same of a known value: names, forms, and what stays of each.

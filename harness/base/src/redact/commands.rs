@@ -14,7 +14,7 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
     let is_here = |(flag, ..): &&(&str, Value, &[&str])| rest.starts_with(flag.as_bytes());
     let mut flags = FLAGS.iter().filter(is_here).peekable();
     flags.peek()?;
-    let command = before.rsplit(|byte| b"\n;|&".contains(byte)).next().unwrap_or_default();
+    let command = command(before);
     let words = || command.split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_'));
     let of_command =
         |programs: &[&str]| words().any(|word| programs.iter().any(|one| one.as_bytes() == word));
@@ -65,6 +65,13 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
     })
 }
 
+/// What stands before a place of its own command.
+fn command(before: &[u8]) -> &[u8] {
+    let ends = |at: &usize| b"\n;|&".contains(&before[*at]) || before[*at..].starts_with(b"\\n");
+    let end = (0..before.len()).rev().find(ends);
+    &before[end.map_or(0, |at| at + 1 + usize::from(before[at] == b'\\'))..]
+}
+
 /// What a flag is given.
 #[derive(Clone, Copy, PartialEq)]
 enum Value {
@@ -81,9 +88,11 @@ enum Value {
 
 /// Flags, what each is given, and the words of the commands of which one stands before it. `--password` is known by its
 /// name.
-const FLAGS: [(&str, Value, &[&str]); 12] = [
+const FLAGS: [(&str, Value, &[&str]); 14] = [
+    ("-pw", Value::Word, &["plink", "pscp"]),
+    ("-P", Value::Word, &["zip", "unzip"]),
     ("-p", Value::Word, &["sshpass", "login"]),
-    ("-p", Value::Attached, &["mysql", "mysqldump", "mysqladmin", "mariadb"]),
+    ("-p", Value::Attached, &["mysql", "mysqldump", "mysqladmin", "mariadb", "7z", "7za"]),
     ("-a", Value::Word, &["redis-cli"]),
     ("-u", Value::Login, &["curl"]),
     ("--user", Value::Login, &["curl"]),
@@ -148,8 +157,8 @@ pub(super) fn login(before: &[u8], rest: &[u8]) -> Option<Found> {
         let body = Body::Quoted { mark, slashes };
         return if is_token(body.seen(&more[at..], 64)) { found(at, body) } else { None };
     }
-    let command = before.rsplit(|byte| b"\n;|&".contains(byte)).next().unwrap_or_default();
-    let is_called = [b"wandb".as_slice(), b"hf", b"huggingface-cli", b"auth", b"ngc"];
+    let command = command(before);
+    let is_called = [b"wandb".as_slice(), b"hf", b"huggingface-cli", b"auth", b"ngc", b"vault"];
     if !is_called.iter().any(|word| command.trim_ascii_end().ends_with(word)) {
         return None;
     }

@@ -15,7 +15,7 @@ const SECRET_WORDS: [&str; 11] = [
     "COOKIE",
 ];
 /// Words that make a name secret with whatever stands before them in the same word, such as `PGPASSWORD`.
-const SECRET_ENDS: [&str; 4] = ["PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY"];
+const SECRET_ENDS: [&str; 5] = ["PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "APIKEY"];
 /// The same, but that numbers stand for counts: language models have tokens too.
 const TOKEN: &str = "TOKEN";
 /// Every such word holds one of these, and few other names do.
@@ -24,9 +24,9 @@ const MARKS: [&[u8; 2]; 7] = [b"KE", b"SS", b"CR", b"TH", b"PW", b"KI", b"PA"];
 const KEYS: [&str; 9] =
     ["API", "ACCESS", "SECRET", "PRIVATE", "AUTH", "SIGNING", "ENCRYPTION", "ACCOUNT", "MASTER"];
 /// What stands before `PASS`, `PWD` and `PW` at the end of a name: by themselves these are results of tests, and folders.
-const HAVE_PASSWORDS: [&str; 16] = [
+const HAVE_PASSWORDS: [&str; 17] = [
     "DB", "DATABASE", "MYSQL", "PG", "POSTGRES", "REDIS", "LDAP", "SMTP", "MAIL", "FTP", "SSH", "PROXY",
-    "ADMIN", "ROOT", "USER", "REGISTRY",
+    "ADMIN", "ROOT", "USER", "REGISTRY", "BECOME",
 ];
 /// What stands before `PAT`, a personal access token, at the end of a name in small letters.
 const HAVE_PATS: [&str; 6] = ["GITHUB", "GH", "GITLAB", "GIT", "AZURE", "DEVOPS"];

@@ -241,6 +241,8 @@ fn userinfo(before: &[u8], rest: &[u8]) -> Option<Found> {
     let name = count(user, |byte| byte.is_ascii_graphic() && !b":/@\"'<>\\,;".contains(&byte), 256);
     if user.get(name) == Some(&b'@') && !is_placeholder(&user[..name]) {
         let letters = before.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        // In an escaped text a line's end is a letter.
+        let letters = letters - usize::from(before[..before.len() - letters].ends_with(b"\\") && letters > 0);
         let scheme = std::str::from_utf8(&before[before.len() - letters..]).ok()?;
         let takes = TAKE_TOKENS.iter().any(|known| known.eq_ignore_ascii_case(scheme));
         let what = "a token in an address".to_owned();
@@ -351,6 +353,8 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     }
     let mut below = if by == b':' { below(before, rest.get(at..)?) } else { None };
     at += below.map_or(0, |below| below.at);
+    // The first of a list.
+    at += if below.is_some() && rest[at..].starts_with(b"- ") { 2 } else { 0 };
     let is_assigned = matches!(by, b':' | b'=');
     let list = if is_assigned { opens_list(rest.get(at..)?) } else { 0 };
     at += list;

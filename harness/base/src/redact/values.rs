@@ -1,7 +1,7 @@
 //! What may stand between a name and its value: signs, words, types, tags, and what opens a list or a group.
 
 use super::body::Body;
-use super::labels::below;
+use super::labels::{below, label};
 use super::names::{is_variable, value_field};
 use super::shapes::{Found, MOST_GAP, blank_lines, count, is_encoded, quote};
 
@@ -35,7 +35,8 @@ pub(super) fn loosely(name: &str, gap: &[u8], rest: &[u8]) -> Option<usize> {
         return rest[..line].windows(2).position(|two| two == b": ").map(|at| at + 2);
     }
     let in_word = |byte: u8| byte.is_ascii_graphic() && !b"\"'\\,;)".contains(&byte);
-    is_drawn(&rest[..count(rest, in_word, 128)]).then_some(0)
+    let word = &rest[quote(rest).map_or(0, |(slashes, _)| slashes + 1)..];
+    is_drawn(&word[..count(word, in_word, 128)]).then_some(0)
 }
 
 /// Whether a word is drawn from letters and digits: no language has such, and no name of an object.
@@ -112,6 +113,9 @@ pub(super) fn names_pair(before: &[u8]) -> bool {
 /// The length of `value:` behind such a name, with what stands between both.
 pub(super) fn paired(rest: &[u8]) -> Option<usize> {
     let mut at = count(rest, |byte| byte == b',', 1);
+    let line = at + blank_lines(&rest[at..]);
+    let is_line = rest[at..line].iter().any(|byte| matches!(byte, b'\n' | b'\\'));
+    at = line + if is_line { label(&rest[line..]) } else { 0 };
     at += blank_lines(&rest[at..]);
     at += quote(&rest[at..]).map_or(0, |(slashes, _)| slashes + 1);
     let word = rest.get(at..at + VALUE.len())?;
