@@ -43,9 +43,10 @@ fn an_instance_whose_figures_differ_is_refused_with_the_reason_and_no_other_is_s
         assert!(why.contains(&line) && why.contains("write a table `[instance]`"), "{why}");
         assert!(!why.contains("did you mean `p"), "{why}");
     }
-    let table = "kind = \"real\"\nnodes = \"n1\"\n[instance]\nname = \"mine\"\nlike = \"p6e-gb200\"\n";
-    let why = read(table).expect_err("no profile");
-    assert!(why.contains("unknown like: `p6e-gb200`; no profile of p6e-gb200 ships"), "{why}");
+    let files = [("c.toml".to_owned(), "like = \"p6e-gb200\"".to_owned())];
+    let (_, diagnostics) = Instances::read(&files);
+    let why = diagnostics.iter().map(ToString::to_string).collect::<String>();
+    assert!(why.starts_with("c.toml:1:8: unknown like: `p6e-gb200`; no profile of p6e-gb200 ships"), "{why}");
     assert_eq!(instance::why_without_profile("p6-b200"), None);
 }
 
