@@ -164,11 +164,8 @@ fn judge(child: Child, project: &Project, canaries: &Canaries, nodes: [&str; 2])
         assert!(!report(name).contains('\u{1b}'), "{name}");
     }
     // A person and CI read which node it was.
-    let is_named = |line: &str| {
-        line.starts_with(&format!("culprit {} ", nodes[1]))
-            || line.split_once("output-refused: ").is_some_and(|(_, rest)| rest.contains(nodes[1]))
-    };
-    assert!(ran.stdout.lines().any(is_named), "{}", ran.all());
+    let shown = format!(" ERR  device {} output-refused", nodes[1]);
+    assert!(ran.stderr.lines().any(|line| line.ends_with(&shown)), "no `{shown}`: {}", ran.all());
     let junit = report("junit.xml");
     let named = format!("message=\"command.exit_code on {0}: job {0}: stdout", nodes[1]);
     assert!(junit.contains("value=\"output-refused\"") && junit.contains(&named), "no `{named}`: {junit}");
