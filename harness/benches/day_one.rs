@@ -1,5 +1,6 @@
 //! What the first day of a fleet comes to, with published figures as the only baselines: how often healthy fleets of
-//! several sizes exit 0, and how often each of twelve kinds of fault is named, beside innocents that are.
+//! several sizes exit 0, how many of their nodes `accept` accepts, rejects and leaves open, and how often each of twelve
+//! kinds of fault is named, beside innocents that are.
 //!
 //!     cargo bench -p harness --bench day_one                       # 100 and 50 seeds, `nccl-p5`; many hours
 //!     cargo bench -p harness --bench day_one -- 10 acceptance-p5   # fewer, and another suite
@@ -7,6 +8,9 @@
 use harness::sweep::day_one::{DayOne, KINDS, Outcome, draw, outcome};
 use std::path::Path;
 use std::time::Instant;
+
+/// What `accept` asks of nodes, whatever the suite of the runs.
+const ACCEPTANCE: &str = "acceptance-p5";
 
 // A benchmark reads the clock.
 #[allow(clippy::disallowed_methods)]
@@ -24,14 +28,25 @@ fn main() -> Result<(), String> {
     println!(
         "`{suite}`, published figures alone; noise 2 % by run, 1 % by node, every 200th value 10 % low\n"
     );
-    println!("{:<8} {:>6} {:>7} {:>9}", "healthy", "seeds", "exit 0", "s a run");
+    let acceptance = DayOne::read(&project, ACCEPTANCE)?;
+    println!(
+        "{:<8} {:>6} {:>7} {:>9} {:>9} {:>9} {:>9}",
+        "healthy", "seeds", "exit 0", "s a run", "accepted", "rejected", "open"
+    );
     for nodes in [4, 7, 31, 32] {
         let began = Instant::now();
         let green = (1..=seeds)
             .map(|seed| run(&day_one, nodes, &[], seed))
             .try_fold(0, |n, summary| Ok::<_, String>(n + u32::from(summary?.exit_code == 0)))?;
         let each = began.elapsed().as_secs_f64() / seeds as f64;
-        println!("{nodes:<8} {seeds:>6} {green:>7} {each:>9.1}");
+        let (mut accepted, mut rejected, mut open) = (0, 0, 0);
+        for seed in 1..=seeds {
+            let made = in_folder(&|folder| acceptance.accept(nodes, seed, folder))?;
+            accepted += made.accepted.len();
+            rejected += made.rejected.len();
+            open += made.undecided.len();
+        }
+        println!("{nodes:<8} {seeds:>6} {green:>7} {each:>9.1} {accepted:>9} {rejected:>9} {open:>9}");
     }
     let seeds = seeds.div_ceil(2);
     let nics = day_one.inventory(3)?.instance.nics;
@@ -70,10 +85,15 @@ fn run(
     faults: &[String],
     seed: u64,
 ) -> Result<model::artefact::Summary, String> {
+    in_folder(&|folder| day_one.run(nodes, faults, seed, folder))
+}
+
+/// In an empty one, which is removed afterwards.
+fn in_folder<T>(make: &dyn Fn(&Path) -> Result<T, String>) -> Result<T, String> {
     let folder = std::env::temp_dir().join(format!("day-one-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    let summary = day_one.run(nodes, faults, seed, &folder);
+    let made = make(&folder);
     let _ = std::fs::remove_dir_all(&folder);
-    summary
+    made
 }

@@ -20,6 +20,16 @@ fn healthy_fleets_of_any_size_are_green_on_day_one_and_count_what_is_unjudged() 
 }
 
 #[test]
+fn acceptance_on_day_one_decides_every_healthy_node() {
+    for (nodes, seed) in [(4, 1), (7, 2)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = day_one().accept(nodes, seed, folder.path()).expect("a delivery");
+        assert_eq!(made.accepted.len(), nodes, "{:?} {:?}", made.rejected, made.undecided);
+        assert_eq!((made.rejected.len(), made.undecided.len()), (0, 0));
+    }
+}
+
+#[test]
 fn faults_are_named_on_day_one_and_innocents_are_not() {
     let day_one = day_one();
     let nics = day_one.inventory(7).expect("an inventory").instance.nics;

@@ -25,10 +25,13 @@ use crate::session::rehearsal::Rehearsal;
 use crate::session::{load, planning, print_errors, report_error};
 use acceptance_session::AcceptanceSession;
 use cluster::interrupt;
+use cluster::reach::openssh::FANOUT;
+use config::baseline::Baselines;
 use config::hardware_limits;
 use config::inventory::Inventory;
 use config::suite::Suite;
 use delivery::{Delivery, DeliveryRequest, Record, Stopped};
+use model::artefact::acceptance::Acceptance;
 use model::artefact::{Format, Plan};
 use model::exit_code;
 use model::fault::NodeFault;
@@ -213,6 +216,43 @@ fn assemble(
     // Errors of a plan are reported before anything is launched.
     first_plans(&accepting)?;
     Ok(accepting)
+}
+
+/// A delivery of all nodes of an inventory that is read already, compared with each other and without a soak; nothing of
+/// it is printed.
+pub(crate) fn accept_all(
+    folder: &Path,
+    suite: &Suite,
+    inventory: Inventory,
+    baselines: &Baselines,
+    seed: u64,
+) -> Result<Acceptance, String> {
+    let asked = DeliveryRequest {
+        suite: suite.name.clone(),
+        inventory: inventory.name.clone(),
+        nodes: inventory.nodes.clone(),
+        partners: Vec::new(),
+        vouched: "each other".to_owned(),
+        budget: None,
+        seed,
+        sim_faults: Vec::new(),
+        allow_busy: true,
+        sanitise: false,
+        soak_s: Some(0),
+    };
+    let record = Record { format: Format, delivery: format!("accept-{seed}"), asked };
+    let stages = divide(suite).map_err(|diagnostics| diagnostics.join("; "))?;
+    let stages = soak_windows::resize(stages, record.asked.soak_s)?;
+    let probes = Probes::choose(suite, &inventory, None).ok();
+    let delivery = Delivery::new(folder, record, inventory, FANOUT as u32);
+    let baselines = Some(baselines.clone());
+    let catalogue = Catalogue::built_in();
+    let mut accepting = AcceptanceSession::new(delivery, stages, probes, baselines, Vec::new(), catalogue);
+    match accepting.go(&mut |_| {}) {
+        Ok(()) => Ok(certificate::new(&accepting)),
+        Err(Stopped::Machinery(why)) => Err(why),
+        Err(Stopped::Interrupted(_) | Stopped::Budget(_)) => Err("interrupted".to_owned()),
+    }
 }
 
 /// Of each stage that runs jobs.

@@ -1,6 +1,7 @@
 //! The first day of a fleet, simulated: published figures as the only baselines, noise from run to run and from node to
 //! node, and a low value now and then. Healthy fleets and drawn faults, each a whole run of a suite.
 
+use crate::accept;
 use crate::pipeline::{self, World};
 use crate::report::{Mode, Progress};
 use cluster::reach::openssh::FANOUT;
@@ -9,6 +10,7 @@ use cluster::run::Clock;
 use config::baseline::Baselines;
 use config::inventory::{Instances, Inventory};
 use config::suite::Suite;
+use model::artefact::acceptance::Acceptance;
 use model::artefact::{Culprit, Summary};
 use model::fault::NodeFault;
 use plan::{self, Request};
@@ -56,6 +58,11 @@ impl DayOne {
         );
         Inventory::read(&text, "inventory/day-one.toml", &self.instances)
             .map_err(|diagnostics| diagnostics.to_string())
+    }
+
+    /// All nodes of such a fleet as a delivery in `folder`, which must be empty: who is accepted, rejected, not decided.
+    pub fn accept(&self, nodes: usize, seed: u64, folder: &Path) -> Result<Acceptance, String> {
+        accept::accept_all(folder, &self.suite, self.inventory(nodes)?, &self.baselines, seed)
     }
 
     /// One whole run in `folder`, which must be empty.
