@@ -334,6 +334,40 @@ fn the_lint_flags_every_diagnostic_that_others_have_shipped() {
     assert!(output.stdout.contains("is above the hardware limit of all_reduce"), "{}", output.all());
 }
 
+/// The rule of floors, on the figures that `floor_source` names: the lowest of three published systems, else 60 % of the
+/// lowest figure. Floors are rounded down to a tenth.
+#[test]
+fn floors_of_published_baselines_follow_from_the_figures_that_they_name() {
+    let project = Project::new();
+    let mut checked = 0;
+    for instance in ["p4d", "p4de", "p5", "p5en", "p6-b200"] {
+        for entry in read(&project, &format!("baselines/{instance}.toml")).entries {
+            let (Some(floor), Some(source)) = (entry.floor, &entry.floor_source) else { continue };
+            let case = format!("{instance}: {floor}, {:?}, {source}", entry.samples);
+            let lowest = |figures: &[f64]| figures.iter().copied().fold(f64::INFINITY, f64::min);
+            if let Some(named) = source.strip_prefix("the lowest of three published systems: ") {
+                let before = named.split(" (").filter_map(|part| part.rsplit(' ').next());
+                let figures: Vec<f64> = before.filter_map(|word| word.parse().ok()).collect();
+                assert!(figures.len() >= 3 && floor == lowest(&figures), "{case}");
+                assert!(entry.samples.iter().all(|sample| figures.contains(sample)), "{case}");
+            } else {
+                let named = source.strip_prefix("60 % of the lowest published figure").expect(&case);
+                let named = named.strip_prefix(" of a sound system").unwrap_or(named);
+                let named = named.strip_prefix(", ").expect(&case);
+                let (figure, rest) = named.split_once(' ').unwrap_or((named, ""));
+                let figure: f64 = figure.parse().expect(&case);
+                // A figure that is none of the samples comes with its own source.
+                let is_sample = figure == lowest(&entry.samples);
+                assert!(is_sample || (figure < lowest(&entry.samples) && rest.starts_with('(')), "{case}");
+                let rounded = 0.6 * figure - floor;
+                assert!((-1e-9..0.1).contains(&rounded), "{case}");
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 80, "{checked}");
+}
+
 #[test]
 fn what_a_probe_reported_is_part_of_the_fingerprint_and_a_run_that_does_not_report_it_is_not_comparable() {
     let project = project();

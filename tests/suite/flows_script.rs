@@ -168,6 +168,16 @@ fn one_device_that_does_not_connect_leaves_the_others_their_rates() {
 }
 
 #[test]
+fn tools_of_an_old_libfabric_write_by_rdma_too() {
+    let prints = "echo \"${FI_EFA_USE_DEVICE_RDMA-unset}\" >> \"rdma.$SLURMD_NODENAME\"\n";
+    let tool = FI_RMA_BW.replacen('\n', &format!("\n{prints}"), 1);
+    let pair = Pair::with(&[("fi_rma_bw", &tool)]);
+    assert_eq!(pair.run(&arguments("fi_rma_bw", "write", "8", &["rdmap79s0"])), (Some(0), Some(0)));
+    assert_eq!(pair.text("rdma.b"), "1\n");
+    assert!(pair.text("rdma.a").lines().all(|value| value == "1"), "{}", pair.text("rdma.a"));
+}
+
+#[test]
 fn a_read_asks_for_the_reading_form_of_either_tool() {
     let pair = Pair::with(&[("fi_rma_bw", FI_RMA_BW), ("ib_read_bw", IB_BW)]);
     assert_eq!(pair.run(&arguments("fi_rma_bw", "read", "30", &["mlx5_0"])), (Some(0), Some(0)));

@@ -91,6 +91,7 @@ mod scripts;
 mod secrets;
 mod shared_allocations;
 mod shipped_inventories;
+mod shipped_suites;
 mod simulated_baselines;
 mod site;
 mod small_export;

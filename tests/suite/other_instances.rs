@@ -9,6 +9,9 @@ const TABLE: [(&str, &str, &str, &str); 3] = [
     ("nccl-p4d", "p4d", "rdmap32s27", "11.00"),
 ];
 
+/// Memory of a GPU in GB, as its maker has it.
+const MEMORY: [(&str, u64); 3] = [("p5en", 141), ("p6-b200", 180), ("p4d", 40)];
+
 fn project() -> Project {
     let project = Project::new();
     for (_, instance, _, _) in TABLE {
@@ -32,6 +35,24 @@ fn healthy_nodes_of_each_instance_fail_nothing() {
         assert_eq!(ran.blamed(), [] as [&str; 0], "{suite}: {}", ran.all());
         let rates = ran.stdout.lines().filter(|line| line.contains("nic.rate")).count();
         assert!(rates > 0, "{suite}: {}", ran.all());
+    }
+}
+
+/// A program of nccl-tests holds what it sends, what it receives and what it expects.
+#[test]
+fn the_largest_size_fits_into_the_memory_of_a_gpu_three_times() {
+    let project = project();
+    for (suite, instance, _, _) in TABLE {
+        let inventory = format!("sim-{instance}");
+        let args = ["--suite", suite, "--inventory", &inventory, "--no-probe", "pair-all_reduce"];
+        let ran = project.harness(&args);
+        let plan = project.json("plan.json");
+        let cases = plan["cases"].as_array().expect("cases").iter();
+        let sizes = cases.filter_map(|case| case["workload"]["sizes"].as_array()).flatten();
+        let largest = sizes.filter_map(serde_json::Value::as_u64).max();
+        let largest = largest.unwrap_or_else(|| panic!("{suite} has no sizes: {}", ran.all()));
+        let memory = MEMORY.iter().find(|(of, _)| *of == instance).expect("its memory").1 * 1_000_000_000;
+        assert!(3 * largest <= memory / 10 * 9, "{suite}: 3 times {largest} bytes, {memory} bytes");
     }
 }
 
