@@ -171,7 +171,11 @@ pub(crate) async fn run(
         }
         outcomes.extend(of_case.outcomes.jobs.iter().cloned());
         named.extend(of_case.verdict.culprits.iter().cloned());
-        let more = quarantined(plan, &case.name, &outcomes, &named, catalogue);
+        // After the stop there is nothing to leave a node out of, and what was cut short shows nothing about it.
+        let more = match runner.stopped() {
+            Some(_) => Vec::new(),
+            None => quarantined(plan, &case.name, &outcomes, &named, catalogue),
+        };
         if !more.is_empty()
             && let Some(cell) = amendments.iter().find(|cell| cell.get().is_none())
         {
@@ -465,7 +469,7 @@ impl EventLog {
             Event::NodeQuarantined { node, after, why, .. } => {
                 progress.note(&format!("{node} quarantined after {after}: {why}"));
             }
-            Event::RunStopped { why, .. } => progress.note(&format!("stopping: {why}")),
+            Event::RunStopped { why, .. } => progress.stopping(why),
             // What is not run of a case is said with its verdict.
             _ => {}
         }

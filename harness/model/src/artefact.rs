@@ -27,7 +27,9 @@ pub use bound::{BaselineNumbers, PackHelp, PlannedBaseline, PlannedBound, Planne
 pub use common_failure::CommonFailure;
 pub use control_run::{AGAIN, ControlRun};
 pub use culprit::Culprit;
-pub use ended::{CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, Ended, LEFT_OUT, TOOL_MISSING};
+pub use ended::{
+    CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, Ended, LEFT_OUT, MPI_REFUSED, NOT_RUN, TOOL_MISSING,
+};
 pub use format::{Format, is_newer};
 pub use isolation::{Isolated, IsolationCost, PlannedIsolation};
 pub use jobs::{

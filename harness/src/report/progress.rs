@@ -6,7 +6,7 @@ use super::pace::{Pace, clock};
 use base::nodeset;
 use base::text::{count, duration, show};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use model::artefact::{CaseEnd, CaseVerdict, Ended, Plan};
+use model::artefact::{CaseEnd, CaseVerdict, Ended, NOT_RUN, Plan, Verdict};
 use std::collections::BTreeMap;
 use std::io::{Write, stderr};
 use std::time::Duration;
@@ -43,6 +43,7 @@ pub struct Progress {
     lines: BTreeMap<String, u32>,
     /// Of the line of a judged case.
     most_letters: usize,
+    stops: bool,
 }
 
 enum Out {
@@ -86,6 +87,7 @@ impl Progress {
             running: Vec::new(),
             lines: BTreeMap::new(),
             most_letters: judged_case::MOST_LETTERS,
+            stops: false,
         }
     }
 
@@ -101,7 +103,13 @@ impl Progress {
         self.draw();
     }
 
-    /// Something of the run as a whole, such as that it stops.
+    /// The run launches nothing more. Cases of which nothing ran have no line from here on: its end counts them.
+    pub(crate) fn stopping(&mut self, why: &str) {
+        self.stops = true;
+        self.note(&format!("stopping: {why}"));
+    }
+
+    /// Something of the run as a whole.
     pub(crate) fn note(&mut self, what: &str) {
         let what = show(what);
         self.line(&what);
@@ -148,7 +156,8 @@ impl Progress {
             self.pace.job_ended(case, running.nodes.len(), running.expected_s as f64, took);
             after = format!(" after {}", duration(took));
         }
-        if *how != (Ended::Exited { code: 0 }) {
+        // After the stop what is cut short ends badly, and the line of its case is enough.
+        if *how != (Ended::Exited { code: 0 }) && !self.stops {
             self.job_line(case, &format!("{case} {job}: ended{after}: {}", how.cause()));
         }
         self.draw();
@@ -158,8 +167,11 @@ impl Progress {
     pub(crate) fn case_judged(&mut self, case: &CaseVerdict) {
         self.pace.case_over(&case.case, case.end == CaseEnd::Fail);
         let head = format!("{} {}", self.pace.counter(), clock(self.now.as_secs_f64()));
-        for line in judged_case::lines(case, self.most_letters) {
-            self.line(&format!("{head}  {line}"));
+        let is_unrun = |verdict: &Verdict| verdict.cause.as_deref() == Some(NOT_RUN);
+        if !self.stops || case.verdicts.is_empty() || !case.verdicts.iter().all(is_unrun) {
+            for line in judged_case::lines(case, self.most_letters) {
+                self.line(&format!("{head}  {line}"));
+            }
         }
         self.draw();
     }
@@ -296,6 +308,7 @@ fn style(template: &str) -> ProgressStyle {
 mod tests {
     use super::*;
     use crate::report::fixture;
+    use model::artefact::Status;
     use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]
@@ -335,7 +348,7 @@ mod tests {
             }
             progress.job_ended("nics", "p5-001-p5-002", &Ended::TimeLimit { limit_s: 100 });
             progress.case_judged(&fixture::red().cases[0]);
-            progress.note("stopping\x1b[2J");
+            progress.stopping("enough\x1b[2J");
         });
         insta::assert_snapshot!(text, @r#"
         [0/2] 0:30, 0.0 node-hours, about 90 s left, 1 job running; longest: 30 s of 90 s: nics p5-001-p5-002
@@ -343,8 +356,29 @@ mod tests {
         [0/2] 1:30, 0.0 node-hours, about 90 s left, 1 job running; longest: 90 s of 90 s: nics p5-001-p5-002
         nics p5-001-p5-002: ended after 100 s: hang
         [2/2] 1:40  FAIL nics p5-003 rdmap113s0 4.10 GB/s (limit 11.00 GB/s)
-        stopping\x1b[2J
+        stopping: enough\x1b[2J
         "#);
+    }
+
+    #[test]
+    fn after_the_stop_neither_jobs_nor_cases_of_which_nothing_ran_have_a_line() {
+        let mut unrun = fixture::case("nics");
+        unrun.verdicts = vec![fixture::verdict("nics", "rate", "p5-001", "x", Status::Error); 2];
+        unrun.verdicts.iter_mut().for_each(|verdict| verdict.cause = Some(NOT_RUN.into()));
+        let mut part = unrun.clone();
+        part.verdicts[0].cause = Some("hang".into());
+        let text = lines_of(|progress| {
+            progress.begin(&fixture::plan());
+            progress.case_judged(&unrun);
+            progress.stopping("enough");
+            progress.job_ended("nics", "p5-001", &Ended::Interrupted { why: "enough".into() });
+            progress.case_judged(&unrun);
+            progress.case_judged(&part);
+        });
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert!(lines[0].ends_with("ERR  nics p5-001 x not-run, 1 more"), "{text}");
+        assert!(lines[1] == "stopping: enough" && lines[2].ends_with("hang, 1 more"), "{text}");
     }
 
     #[test]

@@ -204,7 +204,7 @@ impl Watched {
                 let why = format!("{} quarantined after {}: {}", text("node"), text("after"), text("why"));
                 self.progress.note(&why);
             }
-            "run-stopped" => self.progress.note(&format!("stopping: {}", text("why"))),
+            "run-stopped" => self.progress.stopping(text("why")),
             _ => {}
         }
     }

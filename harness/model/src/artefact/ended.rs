@@ -4,12 +4,16 @@ use serde::{Deserialize, Serialize};
 
 /// The cause of what was not launched for a node that was left out.
 pub const LEFT_OUT: &str = "left-out";
+/// The cause of a job that was not launched, since its run had stopped or a case that it needs had failed.
+pub const NOT_RUN: &str = "not-run";
 /// The cause where the user may write no more: it hits every node alike, and none is at fault.
 pub const DISK_QUOTA: &str = "disk-quota";
 /// The cause where a program or a library is not installed: the node has to be set up, and none of its parts is bad.
 pub const TOOL_MISSING: &str = "tool-missing";
 /// The cause where docker or podman did not start the container of a job on a node: the program did not begin.
 pub const CONTAINER_FAILED: &str = "container-failed";
+/// The cause where srun knows no such MPI: it refuses the step before any node has to do with it.
+pub const MPI_REFUSED: &str = "mpi-refused";
 /// The cause where a disk is full: it has to be cleared, and says nothing about the node's hardware.
 pub const DISK_FULL: &str = "disk-full";
 
@@ -157,7 +161,7 @@ impl Ended {
             Ended::Lost { .. } => "lost".to_owned(),
             Ended::Interrupted { .. } => "interrupted".to_owned(),
             Ended::LeftOut { .. } => LEFT_OUT.to_owned(),
-            Ended::NotRun { .. } => "not-run".to_owned(),
+            Ended::NotRun { .. } => NOT_RUN.to_owned(),
         }
     }
 }
