@@ -135,7 +135,13 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
                 let split_mask = mask.and_then(|mask| hexadecimal(mask));
                 hangs = is_nccl_tests(&run.argv) && environment::mpi_hangs(cluster, &exported, &nodes, run);
                 let no_mpirun = environment::mpirun_missing(cluster, spread, run);
+                let no_plugin = mpi_start::plugin_missing(cluster, &script.start, run);
                 match training::read(cluster, &active_faults, nodes.len() as u32, run) {
+                    _ if no_plugin.is_some() => {
+                        let stderr = no_plugin.unwrap_or_default();
+                        hangs = false;
+                        work = Work::Command { stdout: Vec::new(), stderr, code: 1, seconds: 0.1 };
+                    }
                     Some(Ok(read)) => {
                         let draws = |what| noise_of(cluster, case, job, what);
                         work = read.work(&nodes, draws(training::DRAWS), draws(training::LOSS));

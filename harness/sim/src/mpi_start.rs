@@ -30,10 +30,28 @@ Please configure as appropriate and try again.
 ***    and potentially your MPI job)
 ";
 
-/// Whether ranks of a program of MPI abort, which a step starts by itself.
+/// What srun prints where it has no plugin of the name that it is asked for, as 22.05 says it: it starts nothing.
+const NO_PLUGIN: [&str; 5] = [
+    "Couldn't find the specified plugin name for mpi/PLUGIN looking at all files",
+    "cannot find mpi plugin for mpi/PLUGIN",
+    "MPI: Cannot create context for mpi/PLUGIN",
+    "MPI: Unable to load any plugin",
+    "Invalid MPI type 'PLUGIN', --mpi=list for acceptable types",
+];
+
+/// What srun refuses a step with, where this Slurm was built without PMIx.
+pub(crate) fn plugin_missing(cluster: &Cluster, start: &Start, run: &Run) -> Option<String> {
+    let plugin = pmix(run).filter(|_| !cluster.world.pmix && matches!(start, Start::Slurm(_)))?;
+    Some(NO_PLUGIN.map(|line| format!("srun: error: {}\n", line.replace("PLUGIN", plugin))).concat())
+}
+
+/// Whether ranks of a program of MPI abort, which a step starts by itself: AWS's Open MPI knows PMIx alone.
 pub(crate) fn ranks_abort(cluster: &Cluster, start: &Start, run: &Run) -> bool {
-    let has_pmi = run.mpi.as_deref().is_some_and(|mpi| mpi.starts_with("pm"));
-    is_direct(cluster, start) && !has_pmi
+    is_direct(cluster, start) && pmix(run).is_none()
+}
+
+fn pmix(run: &Run) -> Option<&str> {
+    run.mpi.as_deref().filter(|mpi| mpi.starts_with("pmix"))
 }
 
 /// Whether the processes of `gpus.sh` abort: a step without PMI starts the script, and the script starts them.

@@ -4,7 +4,7 @@
 use base::text::shorten;
 use job::script::{AGENT_NO_MPIRUN, AGENT_SAYS, CONTAINER_SAYS};
 use logs::stream::Pieces;
-use model::artefact::{CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, TOOL_MISSING, WorkloadFailure};
+use model::artefact::{CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, MPI_REFUSED, TOOL_MISSING, WorkloadFailure};
 use std::collections::BTreeSet;
 use std::io::BufRead;
 
@@ -96,6 +96,10 @@ impl<'a> Blame<'a> {
             self.of_agent.get_or_insert_with(|| unattributed(cause, shorten(what.trim(), 300)));
             return;
         }
+        if line.contains(INVALID_MPI) {
+            self.of_agent.get_or_insert_with(|| unattributed(MPI_REFUSED, evidence()));
+            return;
+        }
         let Some(cause) = cause_of(line) else { return };
         if cause == NODE_FAIL && self.in_pods {
             self.of_agent.get_or_insert_with(|| unattributed(POD_LOST, evidence()));
@@ -161,8 +165,11 @@ const LAUNCH_FAILED: &str = "launch-failed";
 
 /// Whether a failure with this cause is of no node, whatever else is known of the job.
 pub fn is_of_no_node(cause: &str) -> bool {
-    [DISK_QUOTA, DISK_FULL, TOOL_MISSING].contains(&cause)
+    [DISK_QUOTA, DISK_FULL, MPI_REFUSED, TOOL_MISSING].contains(&cause)
 }
+
+/// How srun refuses a step, of whose MPI it has no plugin.
+const INVALID_MPI: &str = "srun: error: Invalid MPI type";
 
 /// How slurmstepd, mpirun, shells and the loader say that a program or a library is not there.
 fn is_missing_tool(line: &str) -> bool {
@@ -252,6 +259,18 @@ mod tests {
         );
         let tagged = "<stderr rank=\"0\">write error: No space left on\u{1b}[0m device</stderr>\n";
         assert_eq!(line(tagged).as_deref(), Some("disk-full"));
+    }
+
+    #[test]
+    fn an_mpi_that_srun_does_not_know_is_of_no_node() {
+        let refused = "srun: error: MPI: Unable to load any plugin\n\
+                       srun: error: Invalid MPI type 'pmix', --mpi=list for acceptable types\n";
+        let of_no_node = Some(("mpi-refused".to_owned(), String::new()));
+        assert_eq!(blamed(refused), of_no_node);
+        assert_eq!(read(refused, &["p5-001"], None), of_no_node);
+        assert!(is_of_no_node(MPI_REFUSED));
+        let lost = format!("{refused}srun: error: Node failure on p5-002\n");
+        assert_eq!(blamed(&lost), Some(("NODE_FAIL".into(), "p5-002".into())));
     }
 
     #[test]

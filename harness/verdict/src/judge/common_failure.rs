@@ -4,7 +4,7 @@
 use super::CaseData;
 use super::gate::Gate;
 use base::nodeset;
-use model::artefact::{CommonFailure, Ended, JobOutcome, JobRecord, PlannedCase};
+use model::artefact::{CommonFailure, Ended, JobOutcome, JobRecord, MPI_REFUSED, PlannedCase};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A job that was tried and failed.
@@ -99,7 +99,7 @@ pub(crate) fn find(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Option<Comm
             named: named(record, analysis.and_then(|analysis| analysis.failure.as_ref()?.node.as_deref())),
             cause,
             last_lines: analysis.map(|analysis| analysis.last_words.as_slice()).unwrap_or_default(),
-            refused: is_refused(record),
+            refused: is_refused(record) || cause == MPI_REFUSED,
         });
     }
     let words = shared_by(&failed)?;
@@ -174,7 +174,7 @@ fn check(cause: &str, words: &[String], case: &PlannedCase) -> &'static str {
         "partition, account and QOS of the inventory: `sacctmgr show assoc user=$USER`, `scontrol show partition`"
     } else if says(&["container.sh: ", "no container on "]) {
         "the command at the end of that line, on one node"
-    } else if says(&["MPI_Init", "MPI_INIT", "PMI", "direct launched"]) {
+    } else if says(&["MPI_Init", "MPI_INIT", "PMI", "MPI type", "direct launched"]) {
         "`srun --mpi=list` and the MPI that the programs were built with; `mpi` in [reach] of the inventory"
     } else if says(&["pyxis", "enroot", "container"]) {
         "`srun --container-image=IMAGE true` by hand: image name, registry password, free space"

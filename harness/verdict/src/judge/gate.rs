@@ -15,7 +15,7 @@ use metric::{DataCheck, Files};
 use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
     BELOW_FLOOR, Bad, CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, Ended, FileKind, JobAnalysis, JobOutcome,
-    JobRecord, PlannedAssertion, PlannedJob, Status, TOOL_MISSING, Verdict,
+    JobRecord, MPI_REFUSED, NOT_RUN, PlannedAssertion, PlannedJob, Status, TOOL_MISSING, Verdict,
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe;
@@ -55,8 +55,10 @@ const POD_LOST: &str = "pod-lost";
 /// A shell's exit code where the program is not there.
 const NOT_FOUND: i32 = 127;
 /// Causes that say nothing about a node: tools that are missing or too old, files that were refused, panics of the
-/// harness, reports that were never read, a quota, a full disk, pods that ended or that mpirun did not reach.
-const OF_NO_NODE: [&str; 10] = [
+/// harness, reports that were never read, a quota, a full disk, pods that ended or that mpirun did not reach, and an MPI
+/// that srun does not know.
+const OF_NO_NODE: [&str; 11] = [
+    MPI_REFUSED,
     TOOL_MISSING,
     TOOL_REFUSED,
     OUTPUT_REFUSED,
@@ -79,7 +81,7 @@ pub(super) fn gates<'a>(data: &'a CaseData, index: &CaseIndex) -> BTreeMap<&'a s
                     Gate::Open => refused(index, &planned.name).unwrap_or(Gate::Open),
                     shut => shut,
                 },
-                None => error("not-run", "the job has no record", "run it again"),
+                None => error(NOT_RUN, "the job has no record", "run it again"),
             };
             (planned.name.as_str(), gate)
         })
@@ -151,6 +153,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
                 match cause.as_str() {
                     DISK_FULL | NO_SPACE => "free space on the node, see `df -h` and `df -h /dev/shm` there",
                     DISK_QUOTA => "free space, or ask for a larger quota: see `quota` on the node",
+                    MPI_REFUSED => "set `mpi` in `[reach]`; `srun --mpi=list` lists the plugins",
                     _ => "look at stderr of the job",
                 },
             );
@@ -374,7 +377,7 @@ pub(super) fn shut(
     }
     if open == 0 && worst.is_none() {
         let next = "run it again".to_owned();
-        return Some((Status::Error, "not-run".to_owned(), "none of its jobs was run".to_owned(), next));
+        return Some((Status::Error, NOT_RUN.to_owned(), "none of its jobs was run".to_owned(), next));
     }
     // One good flow proves both its ends, whatever became of the other rounds.
     if any_job_will_do && open > 0 { None } else { worst }

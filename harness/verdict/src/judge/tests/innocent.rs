@@ -35,6 +35,24 @@ fn jobs_that_all_fail_with_the_same_words_are_a_common_failure_and_blame_no_node
 }
 
 #[test]
+fn an_mpi_that_srun_does_not_know_is_a_common_failure_of_a_single_job_too() {
+    let line = "srun: error: Invalid MPI type 'pmix', --mpi=list for acceptable types";
+    let mut world = both_failed([&[line], &[line]]);
+    (world.case.jobs.truncate(1), world.jobs.jobs.truncate(1));
+    world.case.assertions[0].jobs = vec!["n1".into()];
+    let failure = WorkloadFailure { cause: MPI_REFUSED.into(), node: None, evidence: line.into() };
+    world.analysis.jobs.insert(
+        "n1".into(),
+        JobAnalysis { failure: Some(failure), last_words: vec![line.into()], ..JobAnalysis::default() },
+    );
+    let Judged { verdict, outcomes } = world.judged();
+    let common = verdict.common_failure.expect("a common failure");
+    assert!(common.cause == MPI_REFUSED && common.check.contains("`mpi` in [reach]"), "{common:?}");
+    assert_eq!(culprits_of_run(&outcomes.jobs, &[], &Catalogue::built_in()), []);
+    assert_eq!(verdict.end, CaseEnd::Error);
+}
+
+#[test]
 fn a_job_that_was_not_started_says_nothing_of_the_others_failure() {
     let words: [&[&str]; 2] = [&["no MPI"], &["no MPI"]];
     for end in [
