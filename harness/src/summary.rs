@@ -8,7 +8,7 @@ use model::artefact::{
 };
 use model::exit_code;
 use recipes::catalogue::Catalogue;
-use verdict::judge::{self, Judged};
+use verdict::judge::{self, Judged, common_failure};
 use verdict::pending;
 use verdict::unjudged;
 
@@ -45,6 +45,8 @@ pub(crate) fn summarise(
             findings: case.findings.clone(),
         });
     }
+    let common_failure = common_failure::of_run(judged.iter().map(|judged| &judged.verdict)).cloned();
+    common_failure::clear(&mut outcomes, common_failure.as_ref());
     let named = judged.iter().flat_map(|judged| judged.verdict.culprits.clone()).collect::<Vec<_>>();
     let of_run = judge::culprits_of_run(&outcomes, &named, catalogue);
     let pending = pending::still_pending(plan, judged.iter().map(|judged| &judged.verdict));
@@ -75,11 +77,7 @@ pub(crate) fn summarise(
             exit_code::PASSED | exit_code::OWES => Vec::new(),
             _ => judge::merge_culprits(named, of_run),
         },
-        common_failure: judged
-            .iter()
-            .filter_map(|judged| judged.verdict.common_failure.as_ref())
-            .find(|failure| !failure.expected)
-            .cloned(),
+        common_failure,
         cases,
         ..run_facts(plan, record, simulated)
     }

@@ -1,7 +1,7 @@
 //! Whether the culprits of a run's summary are those that its cases come to: a file that was changed, or is another run's,
 //! blames no part.
 
-use crate::judge::{culprits_of_run, merge_culprits};
+use crate::judge::{common_failure, culprits_of_run, merge_culprits};
 use model::artefact::{CaseVerdict, Culprit, JobOutcome, Plan, Summary};
 use model::exit_code;
 use recipes::catalogue::Catalogue;
@@ -27,11 +27,12 @@ pub fn disagrees<C: Borrow<CaseVerdict>>(
     for case in &stored.plan.cases {
         outcomes.extend(stored.outcomes(&case.name)?.into_iter().flat_map(|of_case| of_case.jobs));
     }
-    let cases = cases.iter().map(|case| -> &CaseVerdict { case.borrow() });
-    let named: Vec<Culprit> = cases.flat_map(|case| case.culprits.iter().cloned()).collect();
+    let cases: Vec<&CaseVerdict> = cases.iter().map(|case| -> &CaseVerdict { case.borrow() }).collect();
+    let named: Vec<Culprit> = cases.iter().flat_map(|case| case.culprits.iter().cloned()).collect();
     if !is_of_this_version(&stored.plan) {
         return Ok(!are_among(&summary.culprits, &named, &outcomes));
     }
+    common_failure::clear(&mut outcomes, common_failure::of_run(cases));
     let of_run = culprits_of_run(&outcomes, &named, &Catalogue::built_in());
     Ok(parts(&summary.culprits) != parts(&merge_culprits(named, of_run)))
 }

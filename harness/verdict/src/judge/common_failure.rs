@@ -4,7 +4,7 @@
 use super::CaseData;
 use super::gate::Gate;
 use base::nodeset;
-use model::artefact::{CommonFailure, Ended, JobOutcome, JobRecord, MPI_REFUSED, PlannedCase};
+use model::artefact::{CaseVerdict, CommonFailure, Ended, JobOutcome, JobRecord, MPI_REFUSED, PlannedCase};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A job that was tried and failed.
@@ -140,6 +140,19 @@ fn was_tried(end: &Ended) -> bool {
             | Ended::AllocationOver { .. }
             | Ended::Deadline
     )
+}
+
+/// The one that ended a run.
+pub fn of_run<'a>(cases: impl IntoIterator<Item = &'a CaseVerdict>) -> Option<&'a CommonFailure> {
+    cases.into_iter().filter_map(|case| case.common_failure.as_ref()).find(|failure| !failure.expected)
+}
+
+/// Takes out what failed by the same cause in other cases: one that was cut short may have had a single job by then.
+pub fn clear(outcomes: &mut Vec<JobOutcome>, failure: Option<&CommonFailure>) {
+    let is_common = |outcome: &JobOutcome| {
+        failure.zip(outcome.bad.as_ref()).is_some_and(|(failure, bad)| bad.cause == failure.cause)
+    };
+    outcomes.retain(|outcome| !is_common(outcome));
 }
 
 /// The same for what a run before this rule had stored: the cause that all jobs of a case share.
@@ -290,6 +303,38 @@ mod tests {
         assert_eq!(find_in_outcomes(&[stored("launch-failed", None)]), Some("launch-failed"));
         assert_eq!(find_in_outcomes(&[stored("launch-failed", Some("n1"))]), None);
         assert_eq!(find_in_outcomes(&[stored("exit 1", None)]), None);
+    }
+
+    #[test]
+    fn what_ended_the_run_blames_no_node_in_a_case_that_was_cut_short() {
+        let outcome = |node: &str, cause: Option<&str>| JobOutcome {
+            case: "second".into(),
+            kind: WorkKind::Collective,
+            job: node.into(),
+            nodes: vec![node.into()],
+            bad: cause.map(|cause| Bad {
+                cause: cause.into(),
+                node: Some(node.into()),
+                evidence: String::new(),
+            }),
+            judged: BTreeMap::new(),
+            worst: Default::default(),
+        };
+        let failure = CommonFailure {
+            case: "first".into(),
+            jobs: 2,
+            nodes: "n[1-2]".into(),
+            cause: "rank-failed".into(),
+            words: Vec::new(),
+            check: String::new(),
+            expected: false,
+        };
+        let all = [outcome("n1", Some("rank-failed")), outcome("n2", Some("NODE_FAIL")), outcome("n3", None)];
+        let mut cleared = all.to_vec();
+        clear(&mut cleared, None);
+        assert_eq!(cleared, all);
+        clear(&mut cleared, Some(&failure));
+        assert_eq!(cleared, all[1..]);
     }
 
     #[test]
