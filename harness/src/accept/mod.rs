@@ -244,7 +244,7 @@ pub(crate) fn accept_all(
     let stages = divide(suite).map_err(|diagnostics| diagnostics.join("; "))?;
     let stages = soak_windows::resize(stages, record.asked.soak_s)?;
     let probes = Probes::choose(suite, &inventory, None).ok();
-    let delivery = Delivery::new(folder, record, inventory, FANOUT);
+    let delivery = Delivery::new(folder, record, inventory, FANOUT as u32);
     let baselines = Some(baselines.clone());
     let catalogue = Catalogue::built_in();
     let mut accepting = AcceptanceSession::new(delivery, stages, probes, baselines, Vec::new(), catalogue);
