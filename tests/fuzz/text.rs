@@ -147,7 +147,7 @@ fn training_log(bytes: &[u8]) -> Read {
     let Ok(log) = training_log::read(bytes) else { return Read::Refused };
     match log.findings.is_empty() && log.garbled == 0 {
         true if log.series.is_empty() => Read::Refused,
-        true => clean(&log.series),
+        true => figures::training(&log).map_or_else(|| clean(&log.series), Read::Contradicts),
         false => Read::Findings,
     }
 }
@@ -172,7 +172,11 @@ fn gpu_state(bytes: &[u8]) -> Read {
 }
 
 fn stream(bytes: &[u8]) -> Read {
-    or_refused(node_tools::stream::read(&String::from_utf8_lossy(bytes)))
+    let text = String::from_utf8_lossy(bytes);
+    match node_tools::stream::read(&text) {
+        Ok(read) if read.valid => figures::stream(&text).map_or_else(|| clean(&read), Read::Contradicts),
+        read => or_refused(read),
+    }
 }
 
 fn fio(bytes: &[u8]) -> Read {
@@ -200,7 +204,8 @@ fn ras_report(bytes: &[u8]) -> Read {
 fn inspector_gathered(bytes: &[u8]) -> Read {
     let Ok(Some(read)) = inspector::gathered::read(bytes) else { return Read::Refused };
     match read.log.findings.is_empty() && read.is_complete && read.cut.is_empty() {
-        true => clean(&(&read.log.members, &read.log.series)),
+        true => figures::inspector(&read.log)
+            .map_or_else(|| clean(&(&read.log.members, &read.log.series)), Read::Contradicts),
         false => Read::Findings,
     }
 }
@@ -213,7 +218,8 @@ fn inspector(bytes: &[u8]) -> Read {
     let log = reader.finish();
     match log.findings.is_empty() {
         true if log.records == 0 && log.gauges.is_empty() => Read::Refused,
-        true => clean(&(&log.members, &log.series, &log.gauges)),
+        true => figures::inspector(&log)
+            .map_or_else(|| clean(&(&log.members, &log.series, &log.gauges)), Read::Contradicts),
         false => Read::Findings,
     }
 }
