@@ -26,7 +26,7 @@ mod page_facts;
 pub mod panics;
 pub mod pipeline;
 pub(crate) mod provision;
-mod publish;
+pub mod publish;
 pub mod recipe;
 pub(crate) mod replay;
 pub mod report;

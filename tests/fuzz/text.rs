@@ -3,6 +3,7 @@
 use super::figures;
 use super::mutate::Seeds;
 use super::readers::{Read, Reader};
+use cluster::discover;
 use cluster::drain::{self, NodeState};
 use cluster::launch::slurm_array::Arrays;
 use cluster::launch::stderr_blame::Blame;
@@ -11,7 +12,9 @@ use cluster::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use config::baseline::Baselines;
 use config::inventory::{Instances, Inventory, Topology, TopologyFile};
 use config::suite::Suite;
+use harness::cli::read_pack;
 use harness::lint::Source;
+use harness::publish::{manifest_paths, readable_paths};
 use job::profile::account;
 use job::window::mark;
 use logs::inspector::lines::{FileLines, Line, ParsedLine};
@@ -20,10 +23,12 @@ use logs::torch_failure::{self, Account};
 use logs::{efa_counters, flow_log, inspector, mpi_log, nccl_debug, nccl_tests, ras, training_log};
 use observe::Observer;
 use recipes::catalogue::Catalogue;
+use ring::signature::{Ed25519KeyPair, KeyPair};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::LazyLock;
+use store::Home;
 
 pub(crate) fn readers() -> Vec<Reader> {
     let reader = |name, cases, seeds, read| Reader { name, is_text: true, cases, seeds, read };
@@ -62,6 +67,7 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("probe-answer", 6_000, || folder("tests/fuzz/seeds/probe-answer"), probe_answer),
         reader("slurm-node", 6_000, || folder("tests/fuzz/seeds/slurm-node"), slurm_node),
         reader("slurm-queue", 3_000, || folder("tests/fuzz/seeds/slurm-queue"), slurm_queue),
+        reader("discover", 3_000, || folder("tests/fuzz/seeds/discover"), discover_slurm),
         reader("kubernetes-nodes", 6_000, || folder("tests/fuzz/seeds/kubernetes-nodes"), kubernetes_nodes),
         reader("topology", 6_000, || folder("tests/fuzz/seeds/topology"), topology),
         reader("excerpt", 6_000, || folder("tests/fuzz/seeds/excerpt"), excerpt),
@@ -70,6 +76,9 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("inventory", 1_000, || folder("inventory"), inventory),
         reader("instance", 600, || folder("inventory/instances"), instance),
         reader("baseline", 600, || shortened("baselines"), baseline),
+        reader("pack", 600, || shortened("baselines"), pack),
+        reader("store-manifest", 6_000, || folder("tests/fuzz/seeds/store-manifest"), store_manifest),
+        reader("store-listing", 6_000, || folder("tests/fuzz/seeds/store-listing"), store_listing),
         reader("recipe-sql", 6_000, || folder("tests/fuzz/seeds/recipe-sql"), recipe_sql),
     ]
 }
@@ -356,6 +365,51 @@ fn slurm_queue(bytes: &[u8]) -> Read {
     }
 }
 
+/// A cluster whose commands print the parts of a text, each behind a line with the beginning of its command.
+struct Commands(Vec<(String, String)>);
+
+impl Commands {
+    fn new(text: &str) -> Commands {
+        let mut parts: Vec<(String, String)> = Vec::new();
+        for line in text.split_inclusive('\n') {
+            match (line.strip_prefix("== "), parts.last_mut()) {
+                (Some(command), _) => parts.push((command.trim_end().to_owned(), String::new())),
+                (None, Some((_, printed))) => printed.push_str(line),
+                (None, None) => {}
+            }
+        }
+        Commands(parts)
+    }
+}
+
+impl Reach for Commands {
+    fn exec<'a>(&'a self, _: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        let line = command.argv.join(" ");
+        let printed = self.0.iter().find(|(begin, _)| line.starts_with(begin));
+        let printed = printed.map_or_else(String::new, |(_, printed)| printed.clone());
+        Box::pin(async move { Ok(Answer::ok(printed)) })
+    }
+
+    fn put<'a>(&'a self, _: &'a Host, path: &'a str, _: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        panic!("{path} is written on a cluster that is only looked at")
+    }
+
+    fn get<'a>(&'a self, _: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        panic!("{path} is read on a cluster that is only asked")
+    }
+}
+
+fn discover_slurm(bytes: &[u8]) -> Read {
+    let commands = Commands::new(&String::from_utf8_lossy(bytes));
+    let request = discover::Request {
+        partition: "gpu".to_owned(),
+        instance: Some("p5.48xlarge".to_owned()),
+        ..discover::Request::default()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    or_refused(runtime.block_on(discover::discover(&commands, &request, &INSTANCES)))
+}
+
 fn topology(bytes: &[u8]) -> Read {
     let wanted = TopologyFile { file: "x".to_owned(), instances: BTreeMap::new() };
     let nodes = ["n1", "n2", "n3", "n4"].map(str::to_owned);
@@ -411,6 +465,48 @@ fn instance(bytes: &[u8]) -> Read {
 
 fn baseline(bytes: &[u8]) -> Read {
     or_refused(Baselines::read(&String::from_utf8_lossy(bytes), "baselines/x.toml", &Catalogue::built_in()))
+}
+
+/// Signed as it is: what a site signs may be anything. With a byte more it is not what was signed.
+fn pack(bytes: &[u8]) -> Read {
+    let text = String::from_utf8_lossy(bytes);
+    let key = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).expect("a key");
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let (public, signature) = (hex(key.public_key().as_ref()), hex(key.sign(text.as_bytes()).as_ref()));
+    let signed = format!("{text}# signature: ed25519 {public} {signature}\n");
+    let home = Home::bare(root());
+    match read_pack(&home, &format!("\n{signed}")) {
+        Ok(_) => Read::Contradicts("a pack that was edited is read".to_owned()),
+        Err(_) => or_refused(read_pack(&home, &signed)),
+    }
+}
+
+/// Files are made by these paths: none may lead out of the folder, and no two may be one.
+fn paths_are_safe(read: Result<Vec<String>, String>) -> Read {
+    let Ok(paths) = read else { return Read::Refused };
+    let is_elsewhere = |path: &String| {
+        let mut names = path.split('/');
+        names.any(|name| matches!(name, "" | "." | "..")) || path.chars().any(char::is_control)
+    };
+    let different: BTreeSet<&String> = paths.iter().collect();
+    match paths.iter().find(|path| is_elsewhere(path)) {
+        Some(path) => Read::Contradicts(format!("a file is made at {path:?}")),
+        None if different.len() < paths.len() => Read::Contradicts("a file is made twice".to_owned()),
+        None => clean(&paths),
+    }
+}
+
+fn store_manifest(bytes: &[u8]) -> Read {
+    paths_are_safe(manifest_paths(bytes))
+}
+
+/// The name of a prefix, and in each further line the size of an object and its key.
+fn store_listing(bytes: &[u8]) -> Read {
+    let text = String::from_utf8_lossy(bytes);
+    let (name, objects) = text.split_once('\n').unwrap_or((&*text, ""));
+    let objects = objects.lines().filter_map(|line| line.split_once(' '));
+    let objects = objects.map(|(size, key)| (key.to_owned(), size.parse().unwrap_or(0))).collect();
+    paths_are_safe(readable_paths(name, objects))
 }
 
 fn recipe_sql(bytes: &[u8]) -> Read {

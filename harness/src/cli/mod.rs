@@ -53,6 +53,8 @@ mod version;
 mod watch;
 mod watch_fleet;
 
+pub use baseline::read_pack;
+
 use crate::error::{self, Error};
 use crate::file_size_limit;
 use crate::library::places;

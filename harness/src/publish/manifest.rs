@@ -114,6 +114,12 @@ impl Manifest {
     }
 }
 
+/// The files that `fetch` makes of what a store holds as a manifest, by their paths; or why it makes none.
+pub fn manifest_paths(bytes: &[u8]) -> Result<Vec<String>, String> {
+    let manifest = Manifest::from_bytes(bytes)?;
+    Ok(manifest.files.iter().map(|file| format!("{}/{}", manifest.name, file.path)).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,7 +14,9 @@ mod settings;
 mod survey;
 
 pub(crate) use failure::Failure;
+pub use manifest::manifest_paths;
 pub(crate) use prefix::Patience;
+pub use remote::readable_paths;
 pub(crate) use remote::{RemoteInputs, RunFiles, is_remote, open_run};
 
 use base::text::{count, show};

@@ -240,7 +240,7 @@ pub fn is_inside(path: &str) -> bool {
     !path.is_empty()
         && path.len() <= LONGEST_PATH
         && !path.contains(char::is_control)
-        && !path.split('/').any(|name| name.is_empty() || name.len() > LONGEST_NAME)
+        && !path.split('/').any(|name| name.is_empty() || name == "." || name.len() > LONGEST_NAME)
         && Path::new(path).components().all(|component| matches!(component, Component::Normal(_)))
 }
 
@@ -281,9 +281,21 @@ mod tests {
         for path in ["a", "raw/j/x", "a.b", "..a"] {
             assert!(is_inside(path), "{path}");
         }
-        for path in
-            ["", "/a", "..", "a/../b", "./a", "a//b", "a/", "a\0b", "a/..", "a\nb", "\u{1b}[2J", "a\u{9b}"]
-        {
+        for path in [
+            "",
+            "/a",
+            "..",
+            "a/../b",
+            "./a",
+            "a//b",
+            "a/",
+            "a\0b",
+            "a/..",
+            "a/./b",
+            "a\nb",
+            "\u{1b}[2J",
+            "a\u{9b}",
+        ] {
             assert!(!is_inside(path), "{path:?}");
         }
         let long = "a".repeat(255);

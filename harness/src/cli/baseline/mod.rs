@@ -7,6 +7,8 @@ mod propose;
 mod review;
 mod signature;
 
+pub use packs::read_pack;
+
 use super::home;
 use crate::error::Error;
 use clap::Subcommand;

@@ -171,6 +171,11 @@ pub(super) fn imported(home: &Home, instance: &str) -> Result<Vec<Pack>, String>
     Ok(packs)
 }
 
+/// The baselines of a pack of another site, if its signature is of these bytes.
+pub fn read_pack(home: &Home, text: &str) -> Result<Baselines, String> {
+    read(home, "the pack", text).map(|(_, baselines)| baselines)
+}
+
 fn read(home: &Home, shown: &str, text: &str) -> Result<(Signer, Baselines), String> {
     let (signed, signer) = signature::verified(text)?;
     let baselines =

@@ -58,11 +58,22 @@ pub(super) async fn listing(prefix: &Prefix) -> Result<Listed, Failure> {
         });
         files.collect()
     } else {
-        let plain = objects.into_iter().filter(|(key, _)| key != CLAIM);
-        plain.map(|(key, bytes)| RemoteFile { path: key.clone(), key, bytes, sha256: None }).collect()
+        plain(objects)
     };
     let name = url.rsplit('/').next().unwrap_or_default().to_owned();
     chosen(name, all).map_err(|why| Failure::refused(format!("{}: {why}", show(&url))))
+}
+
+/// Objects that are no publication.
+fn plain(objects: Vec<(String, u64)>) -> Vec<RemoteFile> {
+    let files = objects.into_iter().filter(|(key, _)| key != CLAIM);
+    files.map(|(key, bytes)| RemoteFile { path: key.clone(), key, bytes, sha256: None }).collect()
+}
+
+/// The files that are made, below a folder of the name, of objects with these keys and sizes; or why none is.
+pub fn readable_paths(name: &str, objects: Vec<(String, u64)>) -> Result<Vec<String>, String> {
+    let listed = chosen(name.to_owned(), plain(objects))?;
+    Ok(listed.files.into_iter().map(|file| format!("{}/{}", listed.name, file.path)).collect())
 }
 
 fn chosen(name: String, all: Vec<RemoteFile>) -> Result<Listed, String> {

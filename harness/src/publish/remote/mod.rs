@@ -10,6 +10,7 @@ use super::prefix::{Patience, Prefix};
 use base::text::{count, show};
 use columns::RemoteColumns;
 use indicatif::BinaryBytes;
+pub use listing::readable_paths;
 use listing::{Listed, listing};
 use nsys::export::{SourceGuard, register};
 pub(crate) use run::RunFiles;
