@@ -40,14 +40,18 @@ fn an_mpi_that_srun_does_not_know_is_a_common_failure_of_a_single_job_too() {
     let mut world = both_failed([&[line], &[line]]);
     (world.case.jobs.truncate(1), world.jobs.jobs.truncate(1));
     world.case.assertions[0].jobs = vec!["n1".into()];
-    let failure = WorkloadFailure { cause: MPI_REFUSED.into(), node: None, evidence: line.into() };
+    let failure =
+        WorkloadFailure { cause: model::artefact::MPI_REFUSED.into(), node: None, evidence: line.into() };
     world.analysis.jobs.insert(
         "n1".into(),
         JobAnalysis { failure: Some(failure), last_words: vec![line.into()], ..JobAnalysis::default() },
     );
     let Judged { verdict, outcomes } = world.judged();
     let common = verdict.common_failure.expect("a common failure");
-    assert!(common.cause == MPI_REFUSED && common.check.contains("`mpi` in [reach]"), "{common:?}");
+    assert!(
+        common.cause == model::artefact::MPI_REFUSED && common.check.contains("`mpi` in [reach]"),
+        "{common:?}"
+    );
     assert_eq!(culprits_of_run(&outcomes.jobs, &[], &Catalogue::built_in()), []);
     assert_eq!(verdict.end, CaseEnd::Error);
 }
