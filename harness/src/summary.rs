@@ -45,7 +45,7 @@ pub(crate) fn summarise(
             findings: case.findings.clone(),
         });
     }
-    let common_failure = common_failure::of_run(judged.iter().map(|judged| &judged.verdict)).cloned();
+    let common_failure = common_failure::ends_run(judged.iter().map(|judged| &judged.verdict)).cloned();
     common_failure::clear(&mut outcomes, common_failure.as_ref());
     let named = judged.iter().flat_map(|judged| judged.verdict.culprits.clone()).collect::<Vec<_>>();
     let of_run = judge::culprits_of_run(&outcomes, &named, catalogue);

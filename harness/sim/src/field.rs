@@ -3,11 +3,13 @@
 
 use super::World;
 use super::cluster::Cluster;
-use super::programs::NO_GRES;
 use cluster::field_kit::NodeRequest;
 use cluster::reach::Answer;
 use metric::op::Op;
 use std::fmt::Write;
+
+/// What a Slurm without GRES says to whoever asks for some.
+pub(crate) const NO_GRES: &str = "Invalid generic resource (gres) specification";
 
 /// Nothing where it is no command of a field kit.
 pub(crate) fn cluster_command(world: &World, words: &[&str]) -> Option<Answer> {

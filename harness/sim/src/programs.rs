@@ -5,7 +5,7 @@ use super::World;
 use super::calendar::{slurm_span, slurm_time};
 use super::drained;
 use super::execution::{Execution, execution};
-use super::field;
+use super::field::{self, NO_GRES};
 use super::over::How;
 use super::probed;
 use super::secrets;
@@ -116,8 +116,6 @@ pub(crate) fn remove(world: &mut World, paths: Vec<String>) -> Answer {
     Answer::ok("")
 }
 
-/// What a Slurm without GRES says to whoever asks for some.
-pub(crate) const NO_GRES: &str = "Invalid generic resource (gres) specification";
 const TOO_MANY_JOBS: &str = "sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: Job violates \
      accounting/QOS policy (job submit limit, user's size and/or time limits)\n";
 const UNKNOWN_JOB: &str = "slurm_load_jobs error: Invalid job id specified\n";

@@ -10,8 +10,8 @@ use super::names::{
     may_be_folder,
 };
 use super::values::{
-    annotation, compound, escaped_separator, field, is_named_key, is_type, loosely, names_pair, of_secret,
-    opening, opens_group, opens_list, opens_subscript, paired, string_prefix, tag,
+    annotation, compound, entry_of_secret, escaped_separator, field, is_named_key, is_type, loosely,
+    names_pair, opening, opens_group, opens_list, opens_subscript, paired, string_prefix, tag,
 };
 use super::{commands, escapes, letters, wide};
 
@@ -110,7 +110,7 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
             .or_else(|| commands::netrc(before, rest))
             .or_else(|| commands::login(before, rest))
             .or_else(|| commands::piped(rest))
-            .or_else(|| of_secret(before, rest)),
+            .or_else(|| entry_of_secret(before, rest)),
     }
 }
 

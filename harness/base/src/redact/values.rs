@@ -238,7 +238,7 @@ pub(super) fn is_named_key(before: &[u8]) -> bool {
 }
 
 /// The fields of a Secret of Kubernetes: those of `stringData`, and those of `data` beside `kind: Secret`.
-pub(super) fn of_secret(before: &[u8], rest: &[u8]) -> Option<Found> {
+pub(super) fn entry_of_secret(before: &[u8], rest: &[u8]) -> Option<Found> {
     let word = [b"stringData".as_slice(), b"data"].into_iter().find(|word| rest.starts_with(word))?;
     let mut at = word.len();
     at += quote(&rest[at..]).map_or(0, |(slashes, _)| slashes + 1);

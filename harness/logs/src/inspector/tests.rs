@@ -257,7 +257,7 @@ fn records_of_the_proxy_are_counted_and_their_loss_is_reported() {
 }
 
 /// A record as the plugin writes it, and the same with other figures.
-fn of_eight(coll: &str, bytes: u64, time: &str, algbw: &str, busbw: &str) -> String {
+fn eight_ranks(coll: &str, bytes: u64, time: &str, algbw: &str, busbw: &str) -> String {
     let head = HEAD.replace("\"n_ranks\":1", "\"n_ranks\":8");
     format!(
         "{{{head},\"coll_perf\":{{\"coll\":\"{coll}\",\"coll_sn\":1,\"coll_msg_size_bytes\":{bytes},\
@@ -287,7 +287,7 @@ fn bandwidths_are_compared_with_bytes_time_and_ranks() {
         ("AllToAll", 8_192, "10", "3.5", "0.1"),
     ];
     for (coll, bytes, time, algbw, busbw) in honest {
-        let text = of_eight(coll, bytes, time, algbw, busbw);
+        let text = eight_ranks(coll, bytes, time, algbw, busbw);
         assert!(!disagrees(&text), "{text}");
         let p2p = text.replace("coll", "p2p");
         assert_eq!(
@@ -308,10 +308,10 @@ fn bandwidths_are_compared_with_bytes_time_and_ranks() {
         ("AllReduce", 4_096, "0", "7.5", "13.125"),
     ];
     for (coll, bytes, time, algbw, busbw) in altered {
-        let text = of_eight(coll, bytes, time, algbw, busbw);
+        let text = eight_ranks(coll, bytes, time, algbw, busbw);
         assert!(disagrees(&text), "{text}");
     }
-    let twice = of_eight("AllReduce", 8192, "10", "1.6384", "2.8672");
+    let twice = eight_ranks("AllReduce", 8192, "10", "1.6384", "2.8672");
     assert_eq!(
         messages(&read(&[&twice]))[0],
         "inspector-disagrees: 1 record with bandwidths that bytes, time and ranks do not give; the first: 1.log:1"
@@ -320,7 +320,7 @@ fn bandwidths_are_compared_with_bytes_time_and_ranks() {
     for text in
         ["\"coll_busbw_gbs\":485.119099", "\"coll_algobw_gbs\":277.210914,\"coll_busbw_gbs\":485.119099"]
     {
-        let whole = of_eight("AllReduce", 17_179_869_184, "61974", "277.210914", "485.119099");
+        let whole = eight_ranks("AllReduce", 17_179_869_184, "61974", "277.210914", "485.119099");
         let (before, _) = whole.split_once("\"coll_algobw_gbs\"").expect("a bandwidth");
         let record = format!("{before}{text}}}}}\n");
         assert!(!disagrees(&record) && disagrees(&record.replace("485", "486")), "{record}");

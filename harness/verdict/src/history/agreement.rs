@@ -32,7 +32,7 @@ pub fn disagrees<C: Borrow<CaseVerdict>>(
     if !is_of_this_version(&stored.plan) {
         return Ok(!are_among(&summary.culprits, &named, &outcomes));
     }
-    common_failure::clear(&mut outcomes, common_failure::of_run(cases));
+    common_failure::clear(&mut outcomes, common_failure::ends_run(cases));
     let of_run = culprits_of_run(&outcomes, &named, &Catalogue::built_in());
     Ok(parts(&summary.culprits) != parts(&merge_culprits(named, of_run)))
 }

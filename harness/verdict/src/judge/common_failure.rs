@@ -143,7 +143,7 @@ fn was_tried(end: &Ended) -> bool {
 }
 
 /// The one that ended a run.
-pub fn of_run<'a>(cases: impl IntoIterator<Item = &'a CaseVerdict>) -> Option<&'a CommonFailure> {
+pub fn ends_run<'a>(cases: impl IntoIterator<Item = &'a CaseVerdict>) -> Option<&'a CommonFailure> {
     cases.into_iter().filter_map(|case| case.common_failure.as_ref()).find(|failure| !failure.expected)
 }
 
