@@ -11,7 +11,7 @@ const TABLE: [(&str, &str, &str, &str); 4] = [
 ];
 
 /// Memory of a GPU in GB, as its maker has it.
-const MEMORY: [(&str, u64); 3] = [("p5en", 141), ("p6-b200", 180), ("p4d", 40)];
+const MEMORY: [(&str, u64); 4] = [("p5en", 141), ("p6-b200", 180), ("p6-b300", 268), ("p4d", 40)];
 
 fn project() -> Project {
     let project = Project::new();

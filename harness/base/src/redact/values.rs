@@ -261,6 +261,9 @@ pub(super) fn entry_of_secret(before: &[u8], rest: &[u8]) -> Option<Found> {
         }
         None => return None,
     };
+    if rest[at..].starts_with(b"[redacted") {
+        return None;
+    }
     let ahead = &rest[at..rest.len().min(SEES_KIND)];
     let is_kind = |text: &[u8]| text.starts_with(b"kind") && kind_is_secret(&text[4..]).is_some();
     let says = |text: &[u8], from: Option<usize>| {
