@@ -38,7 +38,8 @@ fn jobs_that_all_fail_with_the_same_words_are_a_common_failure_and_blame_no_node
 fn an_mpi_that_srun_does_not_know_is_a_common_failure_of_a_single_job_too() {
     let line = "srun: error: Invalid MPI type 'pmix', --mpi=list for acceptable types";
     let mut world = both_failed([&[line], &[line]]);
-    (world.case.jobs.truncate(1), world.jobs.jobs.truncate(1));
+    world.case.jobs.truncate(1);
+    world.jobs.jobs.truncate(1);
     world.case.assertions[0].jobs = vec!["n1".into()];
     let failure =
         WorkloadFailure { cause: model::artefact::MPI_REFUSED.into(), node: None, evidence: line.into() };
