@@ -332,7 +332,7 @@ pub(crate) const UNKNOWN_NOT_CAUGHT: &[(&str, &str)] = &[
 /// The same of a known value: names, forms, and what stays of each.
 pub(crate) const KNOWN_NOT_CAUGHT: &[(&str, &str, &str)] = &[
     ("backwards", "2Kh4>zQ<\"7'x 9+dr0w/terc\u{e4}s", "dr0w"),
-    ("in part", "s\u{e4}cret/w0rd", "w0rd"),
+    ("in part", "9 x'7\"<Qz>", "x'7\"<Qz"),
     (
         "encrypted or compressed",
         "H4sIAAAAAAACAys+vCS5KLVEv9ygKEXbUqFC3VzJJrDKziTD2wgAQ3KlAxsAAAA=",
