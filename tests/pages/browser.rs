@@ -42,6 +42,14 @@ pub(super) fn program() -> Option<PathBuf> {
         .find_map(|folder| names.iter().map(|name| folder.join(name)).find(|path| path.is_file()))
 }
 
+const TWO_FRAMES: &str =
+    "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))";
+
+/// Whether there is no answer because the page is just being left.
+fn is_left(error: &Value) -> bool {
+    error["message"].as_str().is_some_and(|text| text.contains("navigated"))
+}
+
 impl Browser {
     pub(super) fn start() -> Browser {
         let program = program().expect("a browser, as the tests that need one are ignored without");
@@ -149,9 +157,7 @@ impl Browser {
         self.ask("Page.navigate", json!({"url": format!("file://{}", page.display())}));
         self.wait("document.documentElement?.dataset.ready === 'true'");
         // Drawn, and not only ready to be.
-        self.eval(
-            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))",
-        );
+        self.eval(TWO_FRAMES);
         began.elapsed()
     }
 
@@ -173,12 +179,10 @@ impl Browser {
     #[track_caller]
     pub(super) fn wait(&mut self, condition: &str) {
         let began = Instant::now();
-        // A page that is just being left gives no answer: the next one is asked.
-        let is_left =
-            |error: &Value| error["message"].as_str().is_some_and(|text| text.contains("navigated"));
         loop {
             match self.try_eval(condition) {
                 Ok(Value::Bool(true)) => return,
+                // The next page is asked.
                 Err(error) if !is_left(&error) => panic!("{condition}: {error}"),
                 _ => {}
             }
@@ -237,10 +241,11 @@ impl Browser {
         self.next_frame();
     }
 
+    /// A click may have left the page, which then draws none.
     fn next_frame(&mut self) {
-        self.eval(
-            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))",
-        );
+        if let Err(error) = self.try_eval(TWO_FRAMES) {
+            assert!(is_left(&error), "{TWO_FRAMES}: {error}");
+        }
     }
 
     /// All that a page does wrong since it was opened: errors, what its policy refused, requests to elsewhere.
