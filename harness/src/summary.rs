@@ -56,7 +56,9 @@ pub(crate) fn summarise(
             let is_open =
                 || counts.unjudged > 0 || verdicts.iter().any(|case| unjudged::is_unmeasured(plan, case));
             let is_refused = plan.strict && is_open();
-            let lacks = is_refused || !unjudged::nodes_without_judged(plan, &verdicts).is_empty();
+            let lacks = is_refused
+                || unjudged::are_names_unknown(plan)
+                || !unjudged::nodes_without_judged(plan, &verdicts).is_empty();
             if lacks { exit_code::INCONCLUSIVE } else { exit_code::PASSED }
         }
         code => code,

@@ -275,3 +275,22 @@ fn a_run_is_refused_in_a_shared_folder_that_others_can_write_to() {
     let ran = run(&project, &suite(&workload, "command", COMMAND, ""));
     assert_eq!(ran.code, Some(0), "{}", ran.all());
 }
+
+#[test]
+fn nics_without_names_were_not_tested_and_the_run_is_no_pass() {
+    let project = Project::new();
+    let one = suite("{ kind = \"command\", program = \"true\" }", "command", COMMAND, "");
+    let collective = "[[case]]\nname = \"nics\"\nplacement = \"each\"\n\
+                      workload = { kind = \"nccl-tests\", op = \"all_reduce\", from = \"8\", to = \"16MiB\" }\n\
+                      recipes = [\"nccl_tests\", \"efa_traffic\"]\n\
+                      assert = [{ metric = \"nic.present\", per = \"node\", equals = 1 }]\n";
+    project.write("suites/test.toml", &(one + collective).replace("\"p5\"", "\"p6-b200\""));
+    project.write("inventory/here.toml", &inventory(&project).replace("\"p5\"", "\"p6-b200\""));
+    let ran = project.harness(&["--suite", "test", "--inventory", "here", "--no-probe"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    let last =
+        "INCONCLUSIVE: 1 of 2 assertions passed, 1 skipped; NICs without names were not tested (exit 3)";
+    assert_eq!(ran.stdout.trim_end().lines().last(), Some(last), "{}", ran.all());
+    let again = project.harness(&["replay", "--run", "latest", "--from", "judge"]);
+    assert_eq!(again.code, Some(3), "{}", again.all());
+}

@@ -39,9 +39,9 @@ pub use jobs::{
 pub use launcher::{FolderAccess, Launcher, LauncherFacts, Queue, ScriptRuns};
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use plan::{
-    ExpectedFile, FileKind, InstanceFacts, Plan, PlanFormat, PlannedAllocation, PlannedAssertion,
-    PlannedCase, PlannedFile, PlannedJob, PlannedNetwork, PlannedPlace, PlannedProfile, PlannedRecipe,
-    PlannedSecret, PlannedTurn, ProfiledRank, Source,
+    ExpectedFile, FileKind, InstanceFacts, NAMES_UNKNOWN, Plan, PlanFormat, PlannedAllocation,
+    PlannedAssertion, PlannedCase, PlannedFile, PlannedJob, PlannedNetwork, PlannedPlace, PlannedProfile,
+    PlannedRecipe, PlannedSecret, PlannedTurn, ProfiledRank, Source,
 };
 pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};
 pub use properties::{JOB_PROPERTIES, JobProperties, JobProperty};

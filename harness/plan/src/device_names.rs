@@ -3,7 +3,7 @@
 
 use config::inventory::Inventory;
 use metric::Dim;
-use model::artefact::{PlannedAssertion, Probe, ProbedNode, Value, WorkloadFacts};
+use model::artefact::{NAMES_UNKNOWN, PlannedAssertion, Probe, ProbedNode, Value, WorkloadFacts};
 
 /// Why such a case cannot be run.
 pub(crate) fn unknown(
@@ -17,11 +17,17 @@ pub(crate) fn unknown(
     let names_devices = workload.flow_tool().is_some() || assertions.iter().any(has_nic);
     (inventory.lacks_device_names() && names_devices).then(|| {
         format!(
-            "device names of `{}` unknown: {}, or have a preflight read the same ones on all nodes",
+            "{NAMES_UNKNOWN}`{}` unknown: {}, or have a preflight read the same ones on all nodes",
             inventory.instance.name,
             inventory.device_names_to_write(None)
         )
     })
+}
+
+/// Names of devices become words of scripts and names of files, and these come from nodes.
+fn is_device_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.len() < 64 && name.chars().all(is_plain)
 }
 
 /// The names of the nodes' EFA devices, where the profile has none: only if all nodes that may pass report the same ones, and
@@ -39,14 +45,17 @@ pub fn reported_names(inventory: &Inventory, probe: &Probe) -> Option<Vec<String
     });
     let names: Vec<Vec<String>> = names.collect::<Option<_>>()?;
     let first = names.first()?;
-    let is_sound = first.len() == inventory.instance.nics.len() && names.iter().all(|other| other == first);
+    let is_sound = first.len() == inventory.instance.nics.len()
+        && first.iter().all(|name| is_device_name(name))
+        && names.iter().all(|other| other == first);
     (inventory.lacks_device_names() && is_sound).then(|| first.clone())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Request, plan};
+    use crate::message_tests::request;
+    use crate::plan;
     use config::inventory::Instances;
     use config::suite::Suite;
     use recipes::catalogue::Catalogue;
@@ -90,21 +99,8 @@ assert = [{ metric = "nccl.wrong", equals = 0 }]
 
     fn skipped(inventory: &Inventory) -> Vec<String> {
         let suite = Suite::read(SUITE, "suites/x.toml", &Catalogue::built_in());
-        let request = Request {
-            run_id: "run".to_owned(),
-            seed: 1,
-            nodes: vec!["n1".to_owned(), "n2".to_owned()],
-            settings: BTreeMap::new(),
-            sim_faults: Vec::new(),
-            limit_s: None,
-            max_fail: None,
-            reservation: None,
-            sources: Vec::new(),
-            catalogue: Catalogue::built_in(),
-            sets: BTreeMap::new(),
-        };
         let suite = suite.map_err(|why| why.to_string()).expect("good");
-        let planned = plan(&[suite], inventory, None, request).expect("a plan");
+        let planned = plan(&[suite], inventory, None, request(2)).expect("a plan");
         let skipped = planned.cases.iter().filter_map(|case| Some((case, case.skip.as_ref()?)));
         skipped.map(|(case, why)| format!("{}: {why}", case.name)).collect()
     }
@@ -149,6 +145,11 @@ assert = [{ metric = "nccl.wrong", equals = 0 }]
         assert_eq!(of(&[&all, &other]), None);
         assert_eq!(of(&[&all[..7], &all[..7]]), None);
         assert_eq!(of(&[]), None);
+        for hostile in ["../../etc", "a b", "a[1-2]", "-x", "", "a\n", "$(id)", &"x".repeat(64)] {
+            let mut odd = all;
+            odd[7] = hostile;
+            assert_eq!(of(&[&odd, &odd]), None, "{hostile:?}");
+        }
         let mut broken = probe(&[&all, &other]);
         broken.nodes[1].unfit.push("7 NICs".to_owned());
         assert_eq!(reported_names(&inventory, &broken), Some(sorted.to_vec()), "an unfit node takes no part");

@@ -53,7 +53,7 @@ fn suite(name: &str, case: &str) -> Suite {
         .expect("good")
 }
 
-fn request(nodes: usize) -> Request {
+pub(crate) fn request(nodes: usize) -> Request {
     Request {
         run_id: "run".to_owned(),
         seed: 1,

@@ -88,13 +88,15 @@ fn nccl(mut args: logs::nccl::NcclArgs) -> Result<i32, Error> {
     Ok(logs::nccl::run(&args, &mut io::stdout(), &mut io::stderr()))
 }
 
-fn unknown_instance(name: &str, known: &[&str]) -> String {
+/// Why `--instance` cannot be NAME, with what may be meant.
+pub(super) fn unknown_instance(name: &str, known: &[&str]) -> String {
     let near = suggest::nearest(name, known.iter().copied());
     let near = why_without_profile(name)
         .map(|why| format!("{why}; "))
         .or_else(|| near.map(|near| format!("did you mean `{near}`? ")))
         .unwrap_or_default();
-    format!("--instance: unknown instance type `{name}`; {near}known: `{}`", known.join("`, `"))
+    let (name, known) = (name.escape_debug(), known.join("`, `"));
+    format!("--instance: unknown instance type `{name}`; {near}known: `{known}`")
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use super::columns::columns;
 use super::home;
+use super::logs::unknown_instance;
 use crate::error::Error;
 use crate::library::Library;
 use base::{size, suggest};
 use clap::Args;
-use config::inventory::instance::why_without_profile;
 use config::toml_reader::quantity;
 use metric::op::Op;
 use metric::unit::Unit;
@@ -82,13 +82,7 @@ fn hardware(name: &str) -> Result<Hardware, Error> {
         Some(instance) => Ok(plan::hardware(instance)),
         None => {
             let known: Vec<&str> = instances.names().collect();
-            let near = suggest::nearest(name, known.iter().copied());
-            let near = why_without_profile(name)
-                .map(|why| format!("{why}; "))
-                .or_else(|| near.map(|near| format!("did you mean `{near}`? ")))
-                .unwrap_or_default();
-            let (name, known) = (name.escape_debug(), known.join("`, `"));
-            Err(Error::Usage(format!("--instance: unknown instance type `{name}`; {near}known: `{known}`")))
+            Err(Error::Usage(unknown_instance(name, &known)))
         }
     }
 }

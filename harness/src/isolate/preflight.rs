@@ -22,7 +22,8 @@ pub(crate) fn is_wanted(request: &IsolationRequest, inventory: &Inventory) -> bo
     preflight::is_wanted(inventory, &options(request))
 }
 
-/// The nodes that cannot pass, and in the inventory the names of their devices where it has none; or how the isolation ends without a round.
+/// The nodes that cannot pass; or how the isolation ends without a round. The inventory takes the names of their devices
+/// where it has none.
 pub(crate) fn unfit(
     request: &IsolationRequest,
     inventory: &mut Inventory,

@@ -29,6 +29,9 @@ fn outcome(report: &Report) -> String {
         exit_code::INCONCLUSIVE if is_decided(counts) && report.plan.strict && is_in_part(report) => {
             format!("INCONCLUSIVE: {}, which `--strict` refuses", passed(counts))
         }
+        exit_code::INCONCLUSIVE if is_decided(counts) && unjudged::are_names_unknown(report.plan) => {
+            format!("INCONCLUSIVE: {}; NICs without names were not tested", passed(counts))
+        }
         exit_code::INCONCLUSIVE if is_decided(counts) => {
             format!("INCONCLUSIVE: {}; see the errors above", passed(counts))
         }

@@ -4,7 +4,8 @@
 use crate::judge::absent::ABSENT;
 use metric::Covers;
 use model::artefact::{
-    CaseEnd, CaseVerdict, Plan, PlannedAssertion, PlannedBaseline, PlannedCase, Status, Verdict,
+    CaseEnd, CaseVerdict, NAMES_UNKNOWN, Plan, PlannedAssertion, PlannedBaseline, PlannedCase, Status,
+    Verdict,
 };
 use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +78,12 @@ pub fn is_unmeasured(plan: &Plan, of_case: &CaseVerdict) -> bool {
     !of_case.verdicts.is_empty()
         && of_case.verdicts.iter().all(is_skipped)
         && !plan.cases.iter().any(is_required)
+}
+
+/// Whether a case is not run because the devices that it names have no names: its NICs were not tested, so the run is no pass.
+pub fn are_names_unknown(plan: &Plan) -> bool {
+    let mut reasons = plan.cases.iter().filter_map(|case| case.skip.as_ref());
+    reasons.any(|why| why.starts_with(NAMES_UNKNOWN))
 }
 
 /// A node, or a GPU or NIC of it, in the stage of jobs on so many nodes.

@@ -24,13 +24,7 @@ pub(super) fn test_only(slurm: &SlurmReach, gpus: u32, nodes: &[String]) -> Vec<
     words.push(format!("--nodes={}", nodes.len()));
     words.push(format!("--nodelist={}", nodeset::fold(nodes)));
     words.push(format!("--ntasks-per-node={gpus}"));
-    let request = slurm.gpu_request().option(gpus);
-    words.extend(request.map(|(name, value)| format!("--{name}={value}")));
-    words.extend(slurm.named().map(|(name, value)| format!("--{name}={value}")));
-    words.extend(slurm.mem.iter().map(|value| format!("--mem={value}")));
-    if slurm.exclusive {
-        words.push("--exclusive".to_owned());
-    }
+    words.extend(slurm.options(gpus));
     words.extend(slurm.sbatch.iter().cloned());
     words.push("--wrap=true".to_owned());
     words

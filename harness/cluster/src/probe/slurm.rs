@@ -134,13 +134,7 @@ fn srun(
         "--chdir=/".to_owned(),
     ];
     // A job sees no GPU that it does not ask for, where Slurm knows of GPUs.
-    let request = slurm.gpu_request().option(gpus);
-    words.extend(request.map(|(name, value)| format!("--{name}={value}")));
-    words.extend(slurm.named().map(|(name, value)| format!("--{name}={value}")));
-    words.extend(slurm.mem.iter().map(|value| format!("--mem={value}")));
-    if slurm.exclusive {
-        words.push("--exclusive".to_owned());
-    }
+    words.extend(slurm.options(gpus));
     words.extend(slurm.srun.iter().cloned());
     words.extend(argv.iter().cloned());
     words

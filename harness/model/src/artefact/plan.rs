@@ -178,6 +178,9 @@ pub struct InstanceFacts {
     pub conservation_shown: bool,
 }
 
+/// How the reason begins why a case is not run whose devices have no names yet.
+pub const NAMES_UNKNOWN: &str = "device names of ";
+
 /// A case of a suite with all its jobs and assertions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedCase {

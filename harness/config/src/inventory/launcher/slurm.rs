@@ -143,8 +143,19 @@ impl SlurmReach {
     }
 
     /// As the inventory has it, or by GRES.
-    pub fn gpu_request(&self) -> GpuRequest {
+    pub(crate) fn gpu_request(&self) -> GpuRequest {
         self.gpus.unwrap_or_default()
+    }
+
+    /// All that sbatch and srun are both given for a job with so many GPUs on each node.
+    pub fn options(&self, gpus: u32) -> Vec<String> {
+        let gpus = self.gpu_request().option(gpus);
+        let mut words: Vec<String> =
+            gpus.map(|(name, value)| format!("--{name}={value}")).into_iter().collect();
+        words.extend(self.named().map(|(name, value)| format!("--{name}={value}")));
+        words.extend(self.mem.iter().map(|value| format!("--mem={value}")));
+        words.extend(self.exclusive.then(|| "--exclusive".to_owned()));
+        words
     }
 
     /// What sbatch and srun are both given, by the names of their options.
