@@ -188,8 +188,18 @@ kernel() {
 
 sampler=
 program=
+# A signal that comes before the sampler has set its trap is lost: it is asked until it is gone.
+end_sampler() {
+  local tries
+  for ((tries = 0; tries < 100; tries++)); do
+    kill "$sampler" 2>/dev/null || return
+    sleep 0.05
+  done
+  kill -9 "$sampler" 2>/dev/null
+}
+
 stop() {
-  [[ -n $sampler ]] && kill "$sampler" 2>/dev/null
+  [[ -n $sampler ]] && end_sampler
   if [[ -n $program ]]; then
     kill "$program" 2>/dev/null
     wait "$program"
@@ -223,7 +233,8 @@ if [[ -n $list && $interval != 0 ]]; then
   (
     pause=
     trap '[[ -n $pause ]] && kill "$pause" 2>/dev/null; exit' TERM
-    while [[ -z $gone ]]; do
+    # `$$` is the script itself, which may be killed.
+    while [[ -z $gone ]] && kill -0 "$$" 2>/dev/null; do
       sleep "$interval" &
       pause=$!
       wait "$pause"
@@ -237,7 +248,7 @@ wait "$program"
 status=$?
 program=
 if [[ -n $sampler ]]; then
-  kill "$sampler" 2>/dev/null
+  end_sampler
   wait "$sampler" 2>/dev/null
   sampler=
 fi
