@@ -9,6 +9,7 @@ pub mod bundle;
 pub mod check;
 pub mod cli;
 mod diagnose;
+mod diagnostic_lines;
 mod error;
 mod file_size_limit;
 mod filters;

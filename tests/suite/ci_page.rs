@@ -71,6 +71,32 @@ fn the_job_of_gitlab_leaves_every_file_that_it_names() {
     }
 }
 
+/// Its commands are run; of its Groovy only what it makes of each exit code is read.
+#[test]
+fn the_pipeline_of_jenkins_is_unstable_where_a_run_is_inconclusive_and_leaves_what_it_archives() {
+    let page = fs::read_to_string(root().join("docs/src/how-to/ci.md")).expect("a page");
+    let pipeline =
+        page.split(" file=Jenkinsfile\n").nth(1).and_then(|rest| rest.split("```").next()).expect("it");
+    let quoted = |before: &str| {
+        let rest = pipeline.split(before).nth(1).unwrap_or_else(|| panic!("no {before}: {pipeline}"));
+        rest.split('\'').next().expect("a command").to_owned()
+    };
+    let (check, run) = (quoted("sh '"), quoted("sh(script: '"));
+    assert!(pipeline.contains(", returnStatus: true)"), "{pipeline}");
+    let reacts = "if (code == 3) { unstable('inconclusive') } else if (code != 0) { error(";
+    assert!(pipeline.contains(reacts), "{pipeline}");
+    let (junit, archived) = (quoted("junit '"), quoted("archiveArtifacts '"));
+    for (code, fault) in FAULTS {
+        let project = Project::new();
+        assert_eq!(bash(&project, &check).code, Some(0), "{check}");
+        let here = format!("harness run --suite nccl-p5 {fault} nic-pairs ");
+        let ran = bash(&project, &run.replace("harness run --suite nccl-p5 ", &here));
+        assert_eq!(ran.code, Some(code), "{}", ran.all());
+        assert!(project.path().join(&junit).is_file());
+        assert!(project.path().join(archived.trim_end_matches("/**")).join("latest/summary.json").is_file());
+    }
+}
+
 #[test]
 fn the_workflow_that_init_writes_checks_and_runs_its_project() {
     let project = Project::bare();

@@ -12,6 +12,7 @@ pub(crate) use function_trace::function_trace;
 pub use manifest::{RULES, Rule, Weight, manifests};
 pub use script::{Source, scripts};
 
+use crate::diagnostic_lines::{LEVELS, line};
 use base::redact::Redactor;
 use clap::{Args, Subcommand};
 use config::diagnostic::Diagnostic;
@@ -48,14 +49,17 @@ pub(crate) enum LintCommand {
 pub(crate) struct Files {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// text, or json: one object a line for each error, warning and note
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    format: String,
 }
 
 /// Prints every error, warning and note. The exit code is 2 where a file cannot be read or is empty, then 1 where there is an error
 /// or a warning; of manifests it is that of `check`: 2 where there is an error.
 pub(crate) fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let (LintCommand::Script(Files { files })
-    | LintCommand::Manifest(Files { files })
-    | LintCommand::FunctionTrace(Files { files })) = command;
+    let (LintCommand::Script(Files { files, format })
+    | LintCommand::Manifest(Files { files, format })
+    | LintCommand::FunctionTrace(Files { files, format })) = command;
     let mut sources: Vec<Source> = Vec::new();
     for path in files {
         let name = path.display().to_string();
@@ -79,21 +83,27 @@ pub(crate) fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Writ
             all
         }
     };
-    let groups = [("", &linted.diagnostics), ("warning: ", &linted.warnings), ("note: ", &linted.notes)];
-    for (prefix, all) in groups {
-        for diagnostic in all {
-            let _ = writeln!(out, "{prefix}{}", visible(diagnostic));
+    let as_json = format == "json";
+    let groups = [&linted.diagnostics, &linted.warnings, &linted.notes];
+    for ((level, prefix), all) in LEVELS.into_iter().zip(groups) {
+        for diagnostic in all.iter().map(without_secrets) {
+            let _ = match as_json {
+                true => writeln!(out, "{}", line(level, &diagnostic)),
+                false => writeln!(out, "{prefix}{}", visible(&diagnostic)),
+            };
         }
     }
     let count = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
-    let _ = writeln!(
-        out,
-        "{}: {}, {}, {}",
-        count(sources.len(), "file"),
-        count(linted.diagnostics.len(), "error"),
-        count(linted.warnings.len(), "warning"),
-        count(linted.notes.len(), "note")
-    );
+    if !as_json {
+        let _ = writeln!(
+            out,
+            "{}: {}, {}, {}",
+            count(sources.len(), "file"),
+            count(linted.diagnostics.len(), "error"),
+            count(linted.warnings.len(), "warning"),
+            count(linted.notes.len(), "note")
+        );
+    }
     match () {
         () if sources.len() < files.len() => exit_code::USAGE,
         () if matches!(command, LintCommand::Manifest(_)) => match linted.diagnostics.is_empty() {
@@ -105,13 +115,17 @@ pub(crate) fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Writ
     }
 }
 
-/// Without secrets, and with control characters escaped: both come from the file and must not reach the terminal. A file
-/// may be named `secret.yaml`: its name and the place are shown as they are.
-fn visible(diagnostic: &Diagnostic) -> String {
+/// A file may be named `secret.yaml`: its name and the place stay as they are.
+fn without_secrets(diagnostic: &Diagnostic) -> Diagnostic {
     let redactor = Redactor::default();
     let mut shown = diagnostic.clone();
     shown.message = redactor.text(&diagnostic.message);
     shown.suggestion = diagnostic.suggestion.as_deref().map(|suggestion| redactor.text(suggestion));
+    shown
+}
+
+/// With control characters escaped: they come from the file and must not reach the terminal.
+fn visible(shown: &Diagnostic) -> String {
     let escape = |c: char| match c.is_control() {
         true => format!("\\x{:02x}", u32::from(c)),
         false => c.to_string(),

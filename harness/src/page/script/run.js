@@ -73,7 +73,17 @@ for (const every of document.querySelectorAll("[data-every]")) {
   });
 }
 
-// Paper is light.
-addEventListener("beforeprint", () => { theme.printing = true; theme.show(); });
-addEventListener("afterprint", () => { theme.printing = false; theme.show(); });
+// Paper is light, and nobody opens anything on it.
+let opened = [];
+addEventListener("beforeprint", () => {
+  theme.printing = true;
+  theme.show();
+  opened = [...document.querySelectorAll("details:not([open])")];
+  for (const one of opened) one.open = true;
+});
+addEventListener("afterprint", () => {
+  theme.printing = false;
+  theme.show();
+  for (const one of opened) one.open = false;
+});
 document.documentElement.dataset.ready = "true";
