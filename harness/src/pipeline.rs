@@ -153,6 +153,7 @@ pub(crate) async fn run(
         let (metrics, analysis) = analyze_case(plan, &effective, &seen, &kept, catalogue, store)?;
         let data = CaseData {
             case: &effective,
+            launcher: plan.launcher,
             instance: &plan.instance,
             jobs: &finished.jobs,
             collected: &collected,
@@ -370,6 +371,7 @@ pub(crate) async fn judge_files(
     let (metrics, analysis) = analyze_case(plan, case, seen, &kept, catalogue, store)?;
     let data = CaseData {
         case,
+        launcher: plan.launcher,
         instance: &plan.instance,
         jobs: seen.jobs,
         collected: seen.collected,

@@ -124,7 +124,17 @@ impl ReplayInput<'_> {
             let (analysis, metrics) = made_of;
             let effective = case.effective(jobs);
             let instance = &self.plan.instance;
-            let data = CaseData { case: &effective, instance, jobs, collected, analysis, metrics, catalogue };
+            let launcher = self.plan.launcher;
+            let data = CaseData {
+                case: &effective,
+                launcher,
+                instance,
+                jobs,
+                collected,
+                analysis,
+                metrics,
+                catalogue,
+            };
             if !follows(stored, &data) {
                 let path = self.parent.case(&case.name).join("verdict.json");
                 let why = "does not follow from the jobs and metrics beside it; `--from judge` judges these";
@@ -183,6 +193,7 @@ impl ReplayInput<'_> {
             };
             let data = CaseData {
                 case: &effective,
+                launcher: plan.launcher,
                 instance: &plan.instance,
                 jobs: &jobs,
                 collected: &collected,

@@ -99,6 +99,56 @@ fn a_job_is_started_once_however_often_it_is_asked_for_and_ends_with_all_that_it
     assert!(is_gone(left), "{left} is left");
 }
 
+/// Control groups of version 2, of version 1 on a node, and of version 1 in a container, which sees its own at the top.
+#[test]
+fn a_job_of_which_the_kernel_ended_a_process_for_memory_says_so() {
+    let groups = [
+        ("0::/user.slice/session-3.scope\n", "/user.slice/session-3.scope/memory.events"),
+        ("0::/\n", "/memory.events"),
+        (
+            "9:cpu,cpuacct:/\n4:memory:/system.slice/a b\n0::/\n",
+            "/memory/system.slice/a b/memory.oom_control",
+        ),
+        ("11:memory:/kubepods/burstable/pod1/c1\n", "/memory/memory.oom_control"),
+    ];
+    for (own, counter) in groups {
+        let there = TempDir::new().expect("a folder");
+        let (own_file, counter) =
+            (there.path().join("cgroup"), format!("{}{counter}", there.path().display()));
+        fs::write(&own_file, own).expect("written");
+        fs::create_dir_all(Path::new(&counter).parent().expect("a folder")).expect("made");
+        let counted = |count: u32| format!("oom 9\noom_kill {count}\nunder_oom 0\n");
+        let ends = |script: &str| {
+            fs::write(&counter, counted(3)).expect("written");
+            let job = Job::new(&format!("{script}\n").replace("COUNTER", &counter));
+            let text = SUPERVISOR_SH
+                .replace("/proc/self/cgroup", &own_file.display().to_string())
+                .replace("/sys/fs/cgroup", &there.path().display().to_string());
+            fs::write(job.path(files::SUPERVISOR), text).expect("written");
+            job.call("start", &["60"]);
+            job.ends()
+        };
+        let one_more = "printf 'oom_kill 4\\n' > 'COUNTER'";
+        assert_eq!(ends(&format!("{one_more}; exit 137")), "ended 137 memory", "{own}");
+        assert_eq!(ends(&format!("{one_more}; exit 1")), "ended 1 memory", "{own}");
+        assert_eq!(ends(one_more), "ended 0 itself", "{own}");
+        assert_eq!(ends("exit 137"), "ended 137 itself", "{own}");
+        assert_eq!(ends("rm 'COUNTER'; exit 137"), "ended 137 itself", "{own}");
+        // The process that keeps the job is ended as well: whoever looks next says the same.
+        let both = "read -r pid _ < supervisor.n1/supervisor; kill -KILL $pid; exit 1";
+        assert_eq!(
+            ends(&format!("until [ -e supervisor.n1/supervisor ]; do sleep 0.1; done; {one_more}; {both}")),
+            "ended 137 memory",
+            "{own}"
+        );
+        assert_eq!(
+            ends(&format!("until [ -e supervisor.n1/supervisor ]; do sleep 0.1; done; {both}")),
+            "lost",
+            "{own}"
+        );
+    }
+}
+
 #[test]
 fn what_leaves_the_jobs_group_ends_with_it_and_what_is_of_another_job_stays() {
     let script = "setsid sleep 600 & setsid -w bash -c 'echo $$ > left; trap \"\" TERM; while :; do sleep 1; done' &\n\

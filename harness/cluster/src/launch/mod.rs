@@ -18,6 +18,7 @@ mod step_end;
 
 use crate::reach::stall_request::StallRequest;
 use crate::reach::{Host, Reach, ReachError, Wait};
+use base::nodeset::fold;
 use metric::finding::Finding;
 use model::artefact::{Blamed, Ended, FolderAccess, Launcher, PlannedJob};
 use std::time::Duration;
@@ -132,6 +133,15 @@ impl NotLaunched {
             _ => Ended::LaunchFailed { why },
         };
         NotLaunched { end, blamed }
+    }
+
+    /// These of the job's nodes failed as well.
+    fn blaming_none(mut self, more: &[&str]) -> NotLaunched {
+        if let Ended::LaunchFailed { why } | Ended::HostUnreachable { why } = &mut self.end {
+            why.push_str(&format!("; nor on {}", fold(more)));
+        }
+        self.blamed = None;
+        self
     }
 
     /// Slurm takes it once others of this user's jobs have ended.

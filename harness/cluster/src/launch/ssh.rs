@@ -24,11 +24,15 @@ use tokio::time::Instant;
 pub(super) const AT_ONCE: usize = 32;
 /// Between the attempts to start a job on a node that gives no answer.
 const START_PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(15)];
+/// Nodes that fell silent within this time did so together.
+const TOGETHER: Duration = Duration::from_secs(600);
 /// The launcher for nodes reached by ssh.
 #[derive(Default)]
 pub struct Ssh {
     /// What is known of the jobs that run, by handle.
     pub(super) watched: RefCell<BTreeMap<String, Watch>>,
+    /// Nodes that were silent when their job was given up, and when that was.
+    fell_silent: RefCell<BTreeMap<String, Instant>>,
     /// A heartbeat goes on beside everything else.
     pub(super) beats: Cell<bool>,
     /// Something is to be asked; something was answered.
@@ -85,14 +89,22 @@ impl Launch for Ssh {
             }
             self.ask(reach, &open).await;
             let now = Instant::now();
+            let most_are_silent = self.most_are_silent(now);
             let mut polls = Vec::with_capacity(jobs.len());
             for (job, handle) in jobs {
-                let decided = self.watched.borrow_mut().get_mut(*handle).map(|watch| watch.decide(job, now));
+                let decided = self.watched.borrow_mut().get_mut(*handle).map(|watch| {
+                    watch.most_are_silent = most_are_silent;
+                    watch.decide(job, now)
+                });
                 let Some((poll, signal)) = decided else { continue };
                 if let Some(signal) = signal {
                     self.signal(reach, job, handle, signal).await;
                 }
                 if matches!(poll, Poll::Ended { .. }) {
+                    if let Some(watch) = self.watched.borrow().get(*handle) {
+                        let silent = watch.who_is_silent().filter(|(_, is_silent)| *is_silent);
+                        self.fell_silent.borrow_mut().extend(silent.map(|(node, _)| (node.to_owned(), now)));
+                    }
                     self.forget(handle);
                 }
                 polls.push(poll);
@@ -120,6 +132,20 @@ impl Launch for Ssh {
 }
 
 impl Ssh {
+    /// Whether several nodes give no answer, and at least half of those with jobs, or with jobs just given up. One node
+    /// of several may be alone in its job, such as one of each pair.
+    fn most_are_silent(&self, now: Instant) -> bool {
+        let mut fell_silent = self.fell_silent.borrow_mut();
+        fell_silent.retain(|_, since| now - *since < TOGETHER);
+        let watched = self.watched.borrow();
+        let mut nodes: BTreeMap<&str, bool> = fell_silent.keys().map(|node| (node.as_str(), true)).collect();
+        for (node, is_silent) in watched.values().flat_map(Watch::who_is_silent) {
+            nodes.insert(node, is_silent);
+        }
+        let silent = nodes.values().filter(|is_silent| **is_silent).count();
+        silent > 1 && 2 * silent >= nodes.len()
+    }
+
     /// Starts the job on every one of its nodes, or on none. Each keeps its heartbeat from the moment that it was
     /// started.
     async fn start_everywhere(&self, reach: &dyn Reach, job: &PlannedJob) -> Result<String, NotLaunched> {
@@ -133,13 +159,22 @@ impl Ssh {
             Ok(())
         });
         let starts: Vec<Result<(), ReachError>> = stream::iter(starts).buffered(AT_ONCE).collect().await;
-        let failed =
-            job.nodes.iter().zip(&starts).find_map(|(node, start)| Some((node, start.as_ref().err()?)));
-        let Some((node, error)) = failed else { return Ok(job.folder.clone()) };
+        let failed: Vec<(&String, &ReachError)> = job
+            .nodes
+            .iter()
+            .zip(&starts)
+            .filter_map(|(node, start)| Some((node, start.as_ref().err()?)))
+            .collect();
+        let [(node, error), more @ ..] = failed.as_slice() else { return Ok(job.folder.clone()) };
         // What runs on the others is of no use. What cannot be reached ends by its heartbeat timeout.
         self.forget(&job.folder);
         on_all(&job.nodes, async |node| node::end(reach, &job.launch, node, "KILL").await).await;
-        Err(NotLaunched::on(&Host::Node(node.clone()), error))
+        let not = NotLaunched::on(&Host::Node((*node).clone()), error);
+        // What several nodes have in common is the fault of none of them.
+        Err(match more {
+            [] => not,
+            more => not.blaming_none(&more.iter().map(|(node, _)| node.as_str()).collect::<Vec<_>>()),
+        })
     }
 
     /// Sends a signal to what may still run of a job.

@@ -30,6 +30,8 @@ pub(super) enum Reason {
     Asked,
     /// No heartbeat for too long.
     Heartbeat,
+    /// By itself, after the kernel had ended a process of it for memory.
+    OutOfMemory,
 }
 
 impl State {
@@ -50,6 +52,7 @@ impl State {
                     "asked" => Reason::Asked,
                     // The second is an older version's word: its script is on the nodes of a run that is resumed.
                     "heartbeat" | "lease" => Reason::Heartbeat,
+                    "memory" => Reason::OutOfMemory,
                     _ => return None,
                 };
                 Some(State::Ended { code: code.parse().ok()?, reason })
@@ -118,6 +121,7 @@ mod tests {
             ("ended 143 asked", ended(143, Reason::Asked)),
             ("ended 137 heartbeat", ended(137, Reason::Heartbeat)),
             ("ended 143 lease", ended(143, Reason::Heartbeat)),
+            ("ended 137 memory", ended(137, Reason::OutOfMemory)),
             ("", None),
             ("ended", None),
             ("ended 0", None),

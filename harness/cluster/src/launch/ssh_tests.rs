@@ -201,6 +201,87 @@ fn a_node_that_is_silent_beyond_its_heartbeat_timeout_is_to_blame_and_the_others
 }
 
 #[test]
+fn nodes_that_fall_silent_together_are_not_to_blame() {
+    let ended = ["ended 143 asked"];
+    let silent = |nodes: &[(&'static str, &[&'static str])]| {
+        let names: Vec<&str> = nodes.iter().map(|(node, _)| *node).collect();
+        let (end, blamed, _) = end(&polls(&Scripted::with_answers(nodes), &job(&names), 400));
+        let Ended::HostUnreachable { why } = end else { panic!("{end:?}") };
+        (why, blamed)
+    };
+    let answers = [&["running"; 70][..], &ended].concat();
+    let all: &[(&str, &[&str])] = &[("n1", &["running", "-"]), ("n2", &["running", "-"])];
+    let (why, blamed) = silent(all);
+    assert!(why.ends_with("; nor from n2"), "{why}");
+    assert_eq!(blamed, None);
+    let two: &[(&str, &[&str])] = &[
+        ("n1", &answers),
+        ("n2", &["running", "-"]),
+        ("n3", &answers),
+        ("n4", &["running", "running", "running", "-"]),
+    ];
+    assert_eq!(silent(two).1, None);
+    let one: &[(&str, &[&str])] = &[("n1", &answers), ("n2", &answers), ("n3", &["running", "-"])];
+    assert_eq!(silent(one).1.as_deref(), Some("n3"));
+    // Neither are nodes on which a job could not be started.
+    let reach = Scripted::with_answers(&[("n1", &["-"]), ("n2", &["running"]), ("n3", &["-"])]);
+    let not = paused(Ssh::default().submit(&reach, &job(&["n1", "n2", "n3"]))).expect_err("unreachable");
+    assert!(not.why().ends_with("; nor on n3"), "{not:?}");
+    assert_eq!(not.blamed, None);
+}
+
+/// A switch goes away behind which one node of each pair lies.
+#[test]
+fn one_silent_node_in_each_of_several_jobs_is_not_to_blame() {
+    let others = [&["running"; 80][..], &["ended 143 asked"]].concat();
+    let blamed = |third: &'static [&'static str]| {
+        let reach = Scripted::with_answers(&[
+            ("n1", &["running", "-"]),
+            ("n2", &others),
+            ("n3", third),
+            ("n4", &others),
+        ]);
+        let jobs = [["n1", "n2"], ["n3", "n4"]]
+            .map(|nodes| PlannedJob { folder: format!("/{}", nodes[0]), ..job(&nodes) });
+        paused(async {
+            let ssh = Ssh::default();
+            let mut open: Vec<&PlannedJob> = jobs.iter().collect();
+            let mut blamed = Vec::new();
+            for _ in 0..400 {
+                let asked: Vec<(&PlannedJob, &str)> =
+                    open.iter().map(|job| (*job, job.folder.as_str())).collect();
+                let polls = ssh.poll(&reach, &asked).await;
+                let ended = |poll: &Poll| matches!(poll, Poll::Ended { .. });
+                for poll in polls.iter().filter(|poll| ended(poll)) {
+                    let Poll::Ended { blamed: node, .. } = poll else { continue };
+                    blamed.push(node.as_ref().map(|node| node.node.clone()));
+                }
+                let mut polls = polls.iter();
+                open.retain(|_| !polls.next().is_some_and(ended));
+                tokio::time::sleep(Duration::from_secs(5)).await;
+            }
+            blamed
+        })
+    };
+    assert_eq!(blamed(&["running", "-"]), [None, None]);
+    // Nor where one of them is given up before the other.
+    assert_eq!(blamed(&["running", "running", "running", "running", "-"]), [None, None]);
+    assert_eq!(blamed(&["running"]), [Some("n1".to_owned())]);
+}
+
+/// The kernel ends one rank, and the ranks elsewhere fail with it.
+#[test]
+fn a_job_that_the_kernel_ended_for_memory_blames_no_node() {
+    let later = [&["running"; 20][..], &["ended 143 asked"]].concat();
+    let others: [&[&str]; 3] = [&["running", "ended 1 itself"], &["running", "ended 0 itself"], &later];
+    for other in others {
+        let reach = Scripted::with_answers(&[("n1", other), ("n2", &["running", "ended 137 memory"])]);
+        let seen = polls(&reach, &job(&["n1", "n2"]), 60);
+        assert_eq!(end(&seen), (Ended::OutOfMemory, None, vec!["out-of-memory".to_owned()]), "{other:?}");
+    }
+}
+
+#[test]
 fn a_pod_that_is_over_ends_its_job_at_once_and_its_node_is_not_to_blame() {
     let reach = Scripted::with_answers(&[
         ("n1", &["running", "running", "ended 143 asked"]),

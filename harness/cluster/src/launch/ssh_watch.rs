@@ -4,6 +4,7 @@
 use super::Poll;
 use super::ssh_node::{self as node, Reason, State};
 use crate::reach::ReachError;
+use base::nodeset::fold;
 use job::script::files;
 use metric::finding::Finding;
 use model::artefact::{Blamed, Ended, PlannedJob};
@@ -28,6 +29,8 @@ pub(super) struct Watch {
     heartbeat_timeout: Duration,
     /// The nodes that were seen first to have failed, and when.
     failed: Option<(Instant, Vec<usize>)>,
+    /// As many of this run's nodes are silent as one node's fault does not explain.
+    pub most_are_silent: bool,
     /// What the job has come to, where the rest of it is being ended; since when, and whether it was signalled.
     ending: Option<(Ended, Option<Blamed>, Instant, bool)>,
     findings: Vec<Finding>,
@@ -76,7 +79,15 @@ impl Watch {
         });
         let heartbeat_timeout = Duration::from_secs(node::heartbeat_timeout_s(job));
         let (launch, nodes) = (job.launch.clone(), nodes.collect());
-        Watch { launch, nodes, heartbeat_timeout, failed: None, ending: None, findings: Vec::new() }
+        Watch {
+            launch,
+            nodes,
+            heartbeat_timeout,
+            failed: None,
+            most_are_silent: false,
+            ending: None,
+            findings: Vec::new(),
+        }
     }
 
     /// The nodes on which something may still run.
@@ -91,6 +102,11 @@ impl Watch {
         if let Some(node) = self.nodes.get_mut(at) {
             (node.begun, node.state, node.heard, node.due) = (true, state, heard, due);
         }
+    }
+
+    /// The names of its nodes, and whether each is silent.
+    pub(super) fn who_is_silent(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.nodes.iter().map(|node| (node.name.as_str(), node.silent.is_some()))
     }
 
     /// How soon a node is asked again without a poll: its heartbeat timeout must not run out.
@@ -108,6 +124,11 @@ impl Watch {
         }
         match answer {
             Ok(state) => {
+                let is_for_memory = |state| matches!(state, State::Ended { reason: Reason::OutOfMemory, .. });
+                if is_for_memory(state) && !is_for_memory(node.state) {
+                    let message = "the kernel ended a process of the job for memory";
+                    self.findings.push(Finding::new("out-of-memory", message).node(node.name.as_str()));
+                }
                 node.state = state;
                 if let Some((since, why)) =
                     node.silent.take().filter(|_| !matches!(state, State::Lost | State::Replaced))
@@ -194,8 +215,18 @@ impl Watch {
         let silent = |node: &Watched| node.silent.as_ref().is_some_and(|(since, _)| is_silent(since));
         if let Some(at) = find(&silent) {
             let (since, why) = self.nodes[at].silent.clone()?;
-            let why = format!("no answer for {} s: {why}", (now - since).as_secs());
-            let blamed = blame(at, why.clone()).filter(|_| self.nodes[at].at_fault);
+            let mut why = format!("no answer for {} s: {why}", (now - since).as_secs());
+            // What lies between the harness and several nodes, or what these share, is the fault of none of them.
+            let others: Vec<&str> = self
+                .who_is_silent()
+                .filter(|(other, silent)| *silent && *other != name(at))
+                .map(|(other, _)| other)
+                .collect();
+            if !others.is_empty() {
+                why.push_str(&format!("; nor from {}", fold(&others)));
+            }
+            let alone = others.is_empty() && !self.most_are_silent;
+            let blamed = blame(at, why.clone()).filter(|_| alone && self.nodes[at].at_fault);
             return Some((Ended::HostUnreachable { why }, blamed));
         }
         let by_heartbeat =
@@ -232,6 +263,12 @@ impl Watch {
         };
         if reason == Reason::Asked {
             return (Ended::Cancelled, None);
+        }
+        // Its ranks elsewhere fail with it. Memory is the program's or its limit's, and shows no bad node.
+        let is_for_memory =
+            |node: &Watched| matches!(node.state, State::Ended { reason: Reason::OutOfMemory, .. });
+        if self.nodes.iter().any(is_for_memory) {
+            return (Ended::OutOfMemory, None);
         }
         let has = |name: &str| job.files.iter().any(|file| file.name == name);
         // Where the container of one node alone did not start, that says nothing of the others.

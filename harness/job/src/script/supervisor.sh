@@ -6,7 +6,8 @@
 # Each prints one line on how the job is on this node:
 #   absent             never started here
 #   running
-#   ended CODE REASON  REASON is itself, asked (by `end`) or heartbeat (no `look` for TIMEOUT_S seconds)
+#   ended CODE REASON  REASON is itself, asked (by `end`), heartbeat (no `look` for TIMEOUT_S seconds) or memory (the kernel
+#                      ended a process of its control group for memory meanwhile)
 #   lost               started, and vanished without an exit status: killed externally, or the node rebooted
 #   replaced           started in a container that has ended: its pod was deleted, and another one has its name
 # The job's processes are those of its group, and those that left it, such as by setsid: all have HARNESS_JOB in their environment. One
@@ -62,7 +63,13 @@ look() {
     echo running
   # It may have ended between the two questions.
   elif ! print_status; then
-    if replaced; then echo replaced; else echo lost; fi
+    if replaced; then
+      echo replaced
+    elif lost_for_memory; then
+      echo 'ended 137 memory'
+    else
+      echo lost
+    fi
   fi
 }
 
@@ -103,6 +110,45 @@ replaced() {
   begun_at 1
   [[ $boot == "$here" && -n $first && $at != "$first" ]]
 }
+
+# Whether the kernel ended the process that keeps the job for memory, or others beside it: the count has grown since the start.
+lost_for_memory() {
+  local boot here before counter
+  { read -r _ _ boot _ < "$state/supervisor" && read -r before counter < "$state/ended_for_memory"; } 2> /dev/null || return
+  read -r here < /proc/sys/kernel/random/boot_id
+  [[ $boot == "$here" ]] && count "$counter" && ((counted > before))
+}
+
+# Sets $counter to the file in which the kernel counts the processes of this control group that it ended for memory; to nothing
+# where there is none. A container may see its own group at the top.
+find_counter() {
+  local line path name
+  counter=
+  while IFS= read -r line; do
+    path=${line#*:*:}
+    case $line in
+      0::*) name=memory.events ;;
+      *:memory:* | *,memory:* | *:memory,*) path=/memory$path name=memory.oom_control ;;
+      *) continue ;;
+    esac
+    for path in "$path" "${path%"${line#*:*:}"}"; do
+      if count "/sys/fs/cgroup$path/$name"; then
+        counter=/sys/fs/cgroup$path/$name
+        return
+      fi
+    done
+  done < /proc/self/cgroup
+} 2> /dev/null
+
+# Sets $counted to the number in such a file.
+count() {
+  local name number
+  counted=
+  while read -r name number; do
+    if [[ $name == oom_kill && $number =~ ^[0-9]{1,15}$ ]]; then counted=$number; fi
+  done 2> /dev/null < "$1"
+  [[ -n $counted ]]
+} 2> /dev/null
 
 # Sets $at to the moment at which a process began, in ticks since the node's start; to nothing where there is none, or
 # only a zombie.
@@ -186,8 +232,11 @@ uptime() {
 
 # The process that stays as long as the job does, in a session of its own.
 keep() {
-  local timeout=$1 child code reason=itself looked=0 renewed=yes leave= gone=0
+  local timeout=$1 child code reason=itself looked=0 renewed=yes leave= gone=0 counter counted before
   cd "$folder" || exit 1
+  find_counter
+  before=$counted
+  if [[ -n $counter ]]; then write ended_for_memory "$before $counter"; fi
   trap 'renewed=yes' USR1
   trap 'leave=asked' TERM INT HUP
   HARNESS_NODE=$node HARNESS_JOB=$node:$folder setsid bash job.sh < /dev/null > "log.$node" 2>&1 &
@@ -217,6 +266,9 @@ keep() {
   put_down "$child"
   end_container
   if [[ $reason == itself && -e $state/asked ]]; then reason=asked; fi
+  if [[ $reason == itself && $code != 0 && -n $counter ]] && count "$counter" && ((counted > before)); then
+    reason=memory
+  fi
   # A full disk may have room again. A folder that stays away was removed: its status will not be read.
   until write status "ended $code $reason"; do
     if [[ -d $state ]]; then gone=0; elif ((++gone > 6)); then exit 1; fi

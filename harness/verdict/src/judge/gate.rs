@@ -4,6 +4,7 @@
 use super::CaseData;
 use super::case_index::CaseIndex;
 use super::culprit::are_most;
+use super::ending::by_end;
 use super::peers::few_peers;
 use super::worst::WorstNumbers;
 use crate::profile_audit::{CAUSES as REPORT_CAUSES, OUTSIDE_WINDOW};
@@ -196,103 +197,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         }
         return Gate::Open;
     }
-    let evidence = failure.map(|failure| format!(": {}", failure.evidence)).unwrap_or_default();
-    match end {
-        Ended::Exited { .. } => Gate::Open,
-        Ended::Killed { signal } => error(
-            &end.cause(),
-            &format!("the job was killed by signal {signal}{evidence}"),
-            "look at stderr of the job",
-        ),
-        Ended::TimeLimit { limit_s } => error(
-            &end.cause(),
-            &format!("the job did not end within {limit_s} s{evidence}"),
-            "see the last line of its output; if the job is only slow, raise `limit_s`",
-        ),
-        Ended::Stall { stall_s, last } => error(
-            &end.cause(),
-            &match failure {
-                Some(failure) => format!(
-                    "hang: {}; no progress for {stall_s} s, last output: `{}`",
-                    failure.evidence,
-                    last.trim()
-                ),
-                None => format!("the job made no progress for {stall_s} s, last output: `{}`", last.trim()),
-            },
-            "see the last line of its output; if the job only prints rarely, raise `stall_s` in the case's workload",
-        ),
-        Ended::NodeFail => error(
-            &end.cause(),
-            &format!("a node was lost{evidence}"),
-            "look at `sinfo -R` and at the node's console",
-        ),
-        Ended::BootFail => error(
-            &end.cause(),
-            &format!("a node failed to boot for the job{evidence}"),
-            "look at `sinfo -R` and at the node's console",
-        ),
-        Ended::OutOfMemory => error(
-            &end.cause(),
-            &format!("the job ran out of memory{evidence}"),
-            "raise the memory in the partition's defaults, or check what else runs on the nodes",
-        ),
-        Ended::Requeued { reason } => error(
-            &end.cause(),
-            &format!("Slurm requeued the job after it had started: {reason}"),
-            "look at `sinfo -R` and at slurmctld's log; run it again",
-        ),
-        Ended::Deadline => error(
-            &end.cause(),
-            "the job would have missed its deadline",
-            "check the limits of the partition and the QOS",
-        ),
-        Ended::Preempted => error(
-            &end.cause(),
-            "the job was preempted",
-            "run in a reservation or with a QOS that is not preempted",
-        ),
-        Ended::Cancelled => error(&end.cause(), "the job was cancelled", "run it again"),
-        Ended::AllocationOver { limit_s } => error(
-            &end.cause(),
-            &format!("the allocation that it shares with other jobs reached its time limit of {limit_s} s"),
-            "run it again; lower `longest_allocation_s`, or remove `share_allocations`",
-        ),
-        Ended::QueueStuck { reason } => {
-            error(&end.cause(), &format!("the job never started: {reason}"), stuck_next(reason))
-        }
-        Ended::LaunchFailed { why } => error(
-            &end.cause(),
-            &format!("the job could not be launched: {why}"),
-            "print its command with `harness plan` and try it by hand",
-        ),
-        Ended::FolderFailed { why } => error(
-            &end.cause(),
-            &format!("the job's folder could not be written: {why}"),
-            "check free space and permissions of `paths.shared` on this machine",
-        ),
-        Ended::HostUnreachable { why } => {
-            error(&end.cause(), why, "try `ssh` to it by hand, or exclude the node with --exclude-nodes")
-        }
-        Ended::Lost { why } => error(
-            &end.cause(),
-            &format!("lost: {why}"),
-            "see the job's stderr and the log of slurmctld (over ssh: the log of the node's sshd)",
-        ),
-        Ended::Interrupted { why } => {
-            error(&end.cause(), &format!("the run was stopped: {why}"), "run it again")
-        }
-        Ended::LeftOut { node, why, after: Some(case) } => error(
-            &end.cause(),
-            &format!("{node} was quarantined after `{case}`: {why}"),
-            "repair the node and rerun the case; `--keep-bad-nodes` launches on it anyway",
-        ),
-        Ended::LeftOut { node, why, after: None } => error(
-            &end.cause(),
-            &format!("{node} was excluded before the launch: {why}"),
-            "fix it and check with `harness inventory probe --nodes`; `--no-probe` launches on it anyway",
-        ),
-        Ended::NotRun { why } => error(&end.cause(), &format!("not run: {why}"), "run it again"),
-    }
+    by_end(data.launcher, end, failure)
 }
 
 /// Where no recipe of the case declares a check.
@@ -331,24 +236,7 @@ fn to_install(tool: &str) -> &'static str {
     Tool::named(tool).map_or("it", Tool::to_install)
 }
 
-/// Where the partition keeps a job from starting, no node is the reason.
-fn stuck_next(reason: &str) -> &'static str {
-    match reason.trim_start_matches('(').split([',', ')', ' ', ';']).next() {
-        Some("PartitionTimeLimit") => {
-            "`scontrol show partition` prints its MaxTime: lower `limit_s`, or set another `partition` in `[reach]`"
-        }
-        Some("PartitionNodeLimit") => {
-            "`scontrol show partition` prints its MaxNodes: run on fewer with --nodes, or set another `partition` in \
-             `[reach]`"
-        }
-        Some("PartitionDown" | "PartitionInactive") => {
-            "the partition starts no jobs, see `sinfo -s`: ask the cluster's admins, or set another `partition` in `[reach]`"
-        }
-        _ => "see `sinfo -R`, or exclude the node with --exclude-nodes",
-    }
-}
-
-fn error(cause: &str, message: &str, next: &str) -> Gate {
+pub(super) fn error(cause: &str, message: &str, next: &str) -> Gate {
     Gate::Error { cause: cause.to_owned(), message: message.to_owned(), next: next.to_owned() }
 }
 
@@ -463,7 +351,8 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
     });
     if let Some(finding) = ended.filter(|_| feeds(data.catalogue, FileKind::Counters, metric)) {
         let file = finding.file.as_deref().unwrap_or(job);
-        return Some(lack(&finding.code, format!("{file}: {}", finding.message)));
+        let why = format!("{file}: {}", finding.message);
+        return Some(Lack { node: finding.node.clone(), ..lack(&finding.code, why) });
     }
     let missing = data.collected.missing.iter().find(|missing| {
         missing.job == job
@@ -498,17 +387,21 @@ fn other_setup_everywhere(data: &CaseData) -> bool {
     over_nodes.peek().is_some() && over_nodes.all(is_other)
 }
 
-/// Whether most nodes of a job lack their reports for the same reason: the profiler's setup, or the program's.
+/// Whether most nodes of a job lack their reports or counters for the same reason: the profiler's setup, the program's, or
+/// that of the sampler beside it.
 fn is_of_most(data: &CaseData, planned: &PlannedJob, lack: &Lack) -> bool {
     if lack.node.is_none() {
         return false;
     }
     let ranks = planned.profile.iter().flat_map(|profile| &profile.ranks);
-    let profiled: BTreeSet<&str> = ranks.map(|rank| rank.node.as_str()).collect();
+    let asked: BTreeSet<&str> = match data.catalogue.meaning(&lack.cause) {
+        Meaning::NotCounted => planned.nodes.iter().map(String::as_str).collect(),
+        _ => ranks.map(|rank| rank.node.as_str()).collect(),
+    };
     let findings = data.analysis.jobs.get(&planned.name).map(|analysis| analysis.findings.as_slice());
     let findings = findings.unwrap_or_default().iter().filter(|finding| finding.code == lack.cause);
     let lacking: BTreeSet<&str> = findings.filter_map(|finding| finding.node.as_deref()).collect();
-    are_most(lacking.intersection(&profiled).count(), profiled.len())
+    are_most(lacking.intersection(&asked).count(), asked.len())
 }
 
 /// How each job of the case went.
@@ -568,8 +461,11 @@ pub(super) fn outcomes(
         | Ended::FolderFailed { .. }
         | Ended::AllocationOver { .. }
         | Ended::Deadline => false,
-        // What sbatch refuses has come to no node; how a lost job ended is unknown.
+        // What sbatch refuses has come to no node; how a lost job ended is unknown; memory is the program's, or its limit's;
+        // what kept several nodes from answering is no node's.
         Ended::LaunchFailed { .. }
+        | Ended::OutOfMemory
+        | Ended::HostUnreachable { .. }
         | Ended::QueueStuck { .. }
         | Ended::LeftOut { .. }
         | Ended::Lost { .. } => record.blamed.is_some(),
@@ -633,20 +529,4 @@ pub(super) fn outcomes(
             })
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::stuck_next;
-
-    #[test]
-    fn a_job_kept_pending_by_its_partition_advises_the_partition_and_excludes_no_node() {
-        for (reason, next) in [
-            ("PartitionTimeLimit; requested: --partition=short --time=00:20:00", "lower `limit_s`"),
-            ("(PartitionDown)", "the partition starts no jobs"),
-            ("ReqNodeNotAvail", "--exclude-nodes"),
-        ] {
-            assert!(stuck_next(reason).contains(next), "{reason}: {}", stuck_next(reason));
-        }
-    }
 }

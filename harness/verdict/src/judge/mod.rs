@@ -12,6 +12,7 @@ mod contradiction;
 mod control_run;
 mod coverage;
 pub mod culprit;
+mod ending;
 mod gate;
 mod measured;
 mod nic_rate;
@@ -36,7 +37,7 @@ use metric::finding::{Finding, Meaning};
 use metric::{Dim, MetricSpec, Metrics};
 use model::artefact::{
     Analysis, CaseEnd, CaseJobs, CaseOutcomes, CaseVerdict, Collected, CollectedFile, Ended, Evidence,
-    Format, InstanceFacts, JudgedBy, LEFT_OUT, PlannedAssertion, PlannedCase, Status, Verdict,
+    Format, InstanceFacts, JudgedBy, LEFT_OUT, Launcher, PlannedAssertion, PlannedCase, Status, Verdict,
 };
 use nic_rate::NicRateCache;
 use peers::PeerCache;
@@ -49,6 +50,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct CaseData<'a> {
     /// Assertions and jobs, from `plan.json`.
     pub case: &'a PlannedCase,
+    /// By which its jobs were launched, from `plan.json`.
+    pub launcher: Launcher,
     /// The instance type, from `plan.json`.
     pub instance: &'a InstanceFacts,
     /// How each job ended, from `job.json`.

@@ -171,3 +171,18 @@ pub(super) fn is_refusal(complaint: &str) -> bool {
     ];
     SIGNS.iter().any(|sign| complaint.contains(sign))
 }
+
+/// Whether the server, or what stands before it, refused a command for a pod that runs: a policy, too many requests, a
+/// server that is about to end, or a kubelet's certificate that is not known or not approved yet.
+pub(super) fn is_of_server(refusal: &str) -> bool {
+    const SIGNS: [&str; 6] = [
+        "denied the request",
+        "(TooManyRequests)",
+        "(ServiceUnavailable)",
+        "(Timeout)",
+        "x509: ",
+        "remote error: tls: ",
+    ];
+    (refusal.starts_with("Error from server") || refusal.starts_with("error: "))
+        && SIGNS.iter().any(|sign| refusal.contains(sign))
+}

@@ -27,7 +27,7 @@ use super::{Answer, Command, Host, Reach, ReachError, Status, Wait, left_file, r
 use base::digest::sha256;
 use config::inventory::{Inventory, KubernetesReach};
 use incoming::{Came, Incoming};
-use kubectl::{Output, is_refusal};
+use kubectl::{Output, is_of_server, is_refusal};
 use life::{Life, no_pod, over, runs};
 use manifest::CONTAINER;
 use std::cell::Cell;
@@ -255,7 +255,10 @@ impl Pods {
         if let Some(cause) = self.cause_of_silence(node, pod).await {
             return cause;
         }
-        let said = output.last_line();
+        let (said, refusal) = (output.last_line(), output.complaint());
+        if is_of_server(&refusal) {
+            return ReachError::Unreachable { host: "the API server".to_owned(), why: refusal };
+        }
         match is_refusal(&said) {
             true => no_pod(node, said),
             false => ReachError::Unreachable {

@@ -1,6 +1,6 @@
 //! States of pods as a real API server reported them.
 
-use super::kubectl::refusals;
+use super::kubectl::{is_of_server, refusals};
 use super::state::{PodState, read};
 use super::{GET, left_file};
 use std::fs;
@@ -102,6 +102,37 @@ fn a_refusal_of_several_lines_is_one_and_warnings_are_none() {
     assert_eq!(refusals(long.as_bytes()).iter().map(String::len).collect::<Vec<_>>(), [300]);
     assert_eq!(refusals(b"one\ntwo\n"), ["one", "two"]);
     assert!(refusals(b"\nWarning: x\n").is_empty());
+}
+
+/// As kubectl prints them for an exec into a pod that runs; the last two are a dead kubelet's, and a program's own.
+#[test]
+fn what_the_server_refuses_for_a_running_pod_is_no_fault_of_its_node() {
+    for (stderr, is_of_the_server) in [
+        (
+            "Error from server: admission webhook \"validate.kyverno.svc-fail\" denied the request: \n\nresource \
+             PodExecOptions/default/ was blocked\n\ndeny-exec:\n  block: no exec here\n",
+            true,
+        ),
+        ("Error from server (TooManyRequests): the server has received too many requests\n", true),
+        (
+            "Error from server (ServiceUnavailable): the server is currently unable to handle the request\n",
+            true,
+        ),
+        (
+            "Error from server (Timeout): the server was unable to return a response in the time allotted\n",
+            true,
+        ),
+        ("Error from server: error dialing backend: remote error: tls: internal error\n", true),
+        ("Error from server: error dialing backend: x509: certificate signed by unknown authority\n", true),
+        (
+            "Error from server: error dialing backend: dial tcp 10.0.0.5:10250: connect: connection refused\n",
+            false,
+        ),
+        ("requests.exceptions.SSLError: x509: bad certificate\n", false),
+    ] {
+        let refusal = refusals(stderr.as_bytes()).pop().expect("a refusal");
+        assert_eq!(is_of_server(&refusal), is_of_the_server, "{refusal}");
+    }
 }
 
 #[test]

@@ -126,6 +126,18 @@ fn messages_of_jobs_that_cannot_be_judged() {
         Ended::NotRun { why: "an earlier case failed".into() },
     ];
     let mut lines: Vec<String> = ends.into_iter().map(ended).collect();
+    for launcher in [Launcher::Ssh, Launcher::Kubernetes] {
+        for end in [
+            Ended::NodeFail,
+            Ended::OutOfMemory,
+            Ended::HostUnreachable { why: why() },
+            Ended::Lost { why: why() },
+        ] {
+            let mut world = World::new(at_least(1.0));
+            (world.launcher, world.jobs.jobs[0].end) = (launcher, end);
+            lines.push(message_lines(&world));
+        }
+    }
     let mut flows = World::new(at_least(1.0));
     flows.case.workload =
         WorkloadFacts::NicPairs { tool: "fi_rma_bw".into(), op: "write".into(), memory: None, path: None };

@@ -158,3 +158,21 @@ fn an_outcome_has_its_kind_its_cause_and_what_failed() {
     let bad = world.judged().outcomes.jobs.remove(0).bad.expect("not comparable");
     assert_eq!(bad.cause, "wrong-ranks");
 }
+
+/// Slurm refuses the sampler's step on all nodes alike, or a node ends it.
+#[test]
+fn samplers_that_end_on_all_nodes_of_a_job_make_no_node_suspect() {
+    let ended = |nodes: &[&str]| {
+        let mut world = World::new(at_least(1.0));
+        world.case.assertions[0].metric = "node.efa_tx".into();
+        let findings =
+            nodes.iter().map(|node| Finding::new("sampler-ended", "the step was refused").node(*node));
+        world.analysis().findings = findings.collect();
+        let judged = world.judged();
+        assert_eq!(judged.verdict.verdicts[0].status, Status::Inconclusive, "{nodes:?}");
+        let bad = judged.outcomes.jobs.into_iter().filter_map(|outcome| outcome.bad);
+        bad.map(|bad| bad.node).collect::<Vec<_>>()
+    };
+    assert_eq!(ended(&["n1", "n2"]), []);
+    assert_eq!(ended(&["n2"]), [Some("n2".to_owned())]);
+}

@@ -38,6 +38,7 @@ use std::sync::Arc;
 /// A case of two nodes and one job, whose parts a test changes as it needs.
 struct World {
     case: PlannedCase,
+    launcher: Launcher,
     instance: InstanceFacts,
     jobs: CaseJobs,
     collected: Collected,
@@ -137,6 +138,7 @@ impl World {
                 jobs: vec![job],
                 assertions: vec![assertion("nccl.busbw", bound)],
             },
+            launcher: Launcher::Slurm,
             instance: InstanceFacts {
                 name: "i".into(),
                 gpus: 8,
@@ -189,6 +191,7 @@ impl World {
         let metrics = Metrics::from_rows(self.rows.clone());
         judge(&CaseData {
             case: &self.case,
+            launcher: self.launcher,
             instance: &self.instance,
             jobs: &self.jobs,
             collected: &self.collected,
@@ -383,6 +386,8 @@ fn what_somebody_stopped_speaks_against_no_node() {
         (Ended::Preempted, false),
         (Ended::Deadline, false),
         (Ended::AllocationOver { limit_s: 60 }, false),
+        (Ended::OutOfMemory, false),
+        (Ended::HostUnreachable { why: "n1 and n2".into() }, false),
         (Ended::TimeLimit { limit_s: 1 }, true),
     ] {
         let mut world = World::new(at_least(10.0));
