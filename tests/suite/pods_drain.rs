@@ -178,3 +178,39 @@ fn who_may_not_patch_nodes_or_has_drained_too_many_drains_none_and_is_given_the_
     assert!(ran.stdout.contains(limit), "{}", all(&ran));
     assert_eq!(get(&mpi, "n2"), ["", "", GPUS]);
 }
+
+#[test]
+fn a_run_in_another_cluster_drains_no_node_here_and_puts_none_back() {
+    let mpi = red();
+    let elsewhere = || {
+        mpi.bench.0.write("kube/server", "https://10.0.0.2:6443");
+        mpi.bench.0.write("kube/context", "there");
+    };
+    elsewhere();
+    let why = " are in https://10.0.0.1:6443 (namespace default), but kubectl leads to https://10.0.0.2:6443 \
+               (namespace default); nothing was touched; first `kubectl config use-context here`, or set KUBECONFIG";
+    let ran = drain(&mpi);
+    assert!(ran.stderr.contains("error: not isolated: the nodes of run "), "{}", all(&ran));
+    assert!(ran.code == Some(3) && ran.stderr.contains(why), "{}", all(&ran));
+    assert!(ran.stderr.contains("; --no-evidence begins without that run\n"), "{}", all(&ran));
+    assert_eq!(
+        (get(&mpi, "n2"), mpi.bench.calls("patch")),
+        (vec![String::new(), String::new(), GPUS.into()], 0)
+    );
+
+    for name in ["server", "context"] {
+        fs::remove_file(mpi.bench.0.path().join("kube").join(name)).expect("removed");
+    }
+    let ran = drain(&mpi);
+    assert!(ran.stdout.contains("\ndrained n2: "), "{}", all(&ran));
+    assert!(!ran.stderr.contains("does not record its cluster"), "{}", all(&ran));
+
+    // Its reason names a run that was made in the other one.
+    elsewhere();
+    let (before, created) = (get(&mpi, "n2"), mpi.bench.calls("create"));
+    let ran = mpi.bench.run(&[&ISOLATE[..], &["--resume-drained"]].concat());
+    assert!(ran.stdout.contains("n2 stays drained: the nodes of run "), "{}", all(&ran));
+    assert!(ran.code == Some(3) && ran.stdout.contains(why), "{}", all(&ran));
+    assert_eq!((get(&mpi, "n2"), mpi.bench.calls("create")), (before, created), "{}", all(&ran));
+    assert!(!ran.stdout.contains("kubectl uncordon"), "{}", all(&ran));
+}

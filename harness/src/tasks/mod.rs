@@ -18,7 +18,7 @@ use base::digest;
 use cluster::interrupt;
 use cluster::launch::QUERY_LIMIT;
 use cluster::launch::slurm_array::Arrays;
-use cluster::reach::pods::PodTasks;
+use cluster::reach::pods::{PodTasks, current_cluster};
 use cluster::reach::process::ProcessReach;
 use cluster::reach::slurm_calls::SlurmCalls;
 use cluster::reach::{Command, Host, Reach};
@@ -164,12 +164,14 @@ impl Cluster {
     }
 
     /// What is written down of a run before tasks read its reports.
-    pub(crate) fn analyses(&self) -> Analyses {
+    pub(crate) async fn analyses(&self) -> Analyses {
         let (slurm, kubernetes) = match &self.starter {
             Starter::Slurm { tools, .. } => (tools.clone(), None),
             Starter::Pods { reach, .. } => {
                 let (context, namespace) = (reach.context.clone(), reach.namespace.clone());
-                (None, Some(AnalysisPlace { context, namespace }))
+                // Where it is unknown, no pod can be made either.
+                let server = current_cluster(context.as_deref(), &namespace).await.ok().map(|now| now.server);
+                (None, Some(AnalysisPlace { context, namespace, server }))
             }
         };
         Analyses { format: artefact::Format, shared: self.shared.clone(), slurm, kubernetes }

@@ -526,6 +526,7 @@ impl Session<'_> {
         }
         let lines: Vec<EvidenceLine> = alarms.iter().filter_map(evidence_line).collect();
         let is_drained = drain::drain(&Drain {
+            home: self.home,
             inventory: &self.inventory,
             ssh_fanout: self.request.ssh_fanout,
             lines: &lines,

@@ -9,6 +9,7 @@ mod incoming;
 mod kubectl;
 mod life;
 mod manifest;
+mod server;
 mod state;
 mod tasks;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod tests;
 pub(crate) use kubectl::Kubectl;
 pub use life::PodLeft;
 pub use manifest::{PodOwner, PodTemplate};
+pub use server::current_cluster;
 pub use tasks::{AnalysisPods, PodTasks};
 
 use super::output::{head, too_long};
