@@ -7,6 +7,8 @@ mod drain;
 mod elsewhere;
 #[path = "pods_mpi.rs"]
 mod mpi;
+#[path = "pods_orphans.rs"]
+mod orphans;
 
 use crate::project::{Project, Ran, ran, root};
 use std::fs;

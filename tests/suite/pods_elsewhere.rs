@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// A run whose harness was killed while the jobs in its pods go on.
-fn killed() -> Bench {
+pub(super) fn killed() -> Bench {
     let bench = waiting();
     let mut child =
         bench.command(&SUITE).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");

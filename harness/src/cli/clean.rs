@@ -1,6 +1,6 @@
 //! `harness clean`: ends the leftovers of runs, and verifies that none remain.
 
-use super::{home, injector};
+use super::{home, in_kubernetes};
 use crate::error::Error;
 use crate::session::execution::{new_runtime, simulated_cluster};
 use crate::session::past_events::{PastEvents, current_inventory, planned_inventory};
@@ -37,11 +37,11 @@ pub(super) struct CleanArgs {
     /// Every run in `runs/` that no harness goes on with
     #[arg(long, group = "which")]
     all: bool,
-    /// What NVIDIA's older sidecar injector left in the cluster of --inventory: webhooks, certificates, labels, config maps;
-    /// it is only listed
+    /// In the cluster of --inventory: pods of the harness that no run here knows, and what NVIDIA's older sidecar injector
+    /// left; both are only listed
     #[arg(long, group = "which")]
     kubernetes: bool,
-    /// With --kubernetes: remove it
+    /// With --kubernetes: remove them, but no pod that may be in use
     #[arg(long, requires = "kubernetes", conflicts_with = "dry_run")]
     remove: bool,
     /// Only print what is left
@@ -57,7 +57,7 @@ pub(super) struct CleanArgs {
 
 pub(super) fn run(args: &CleanArgs) -> Result<i32, Error> {
     if args.kubernetes {
-        return injector::clean(&args.inventory, args.remove);
+        return in_kubernetes::clean(&args.inventory, args.remove);
     }
     let home = home()?;
     let folders = folders(&home, args).map_err(Error::Usage)?;

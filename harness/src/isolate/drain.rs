@@ -147,7 +147,13 @@ pub(crate) fn with_slurm<T>(
         }
         let reached = Reached::new(
             inventory,
-            &ReachScope { run: "drain", nodes: &inventory.nodes, seed: 0, fanout: ssh_fanout as usize },
+            &ReachScope {
+                run: "drain",
+                nodes: &inventory.nodes,
+                seed: 0,
+                fanout: ssh_fanout as usize,
+                has_folder: false,
+            },
         )?;
         reached.begin().await;
         let done = act(reached.reach()).await;

@@ -192,7 +192,7 @@ pub(crate) fn survey(
     catalogue: &Catalogue,
     notify: &mut dyn FnMut(&str),
 ) -> Result<Joined, Failed> {
-    interrupt::watch();
+    interrupt::watch_terminal();
     let order = TaskOrder {
         format: FORMAT,
         program: cluster.program.1.clone(),
@@ -374,7 +374,8 @@ async fn read_at<R: gather::PartReader>(
         Starter::Pods { reach, inventory } => {
             let person = std::env::var("USER").unwrap_or_default();
             let name = place.folder.rsplit('/').next().unwrap_or_default();
-            Queue::Pods(Box::new(PodTasks::new(inventory, reach, run.unwrap_or(name), &person, script)))
+            let tasks = PodTasks::new(inventory, reach, run.unwrap_or(name), &person, script);
+            Queue::Pods(Box::new(if run.is_none() { tasks.of_no_run() } else { tasks }))
         }
     };
     let gathered = gather(&queue, place, &digest::sha256(&bytes), order.shares.len(), reader, notify).await;

@@ -8,7 +8,9 @@
 mod incoming;
 mod kubectl;
 mod life;
+mod maker;
 mod manifest;
+mod orphans;
 mod server;
 mod state;
 mod tasks;
@@ -17,7 +19,9 @@ mod tests;
 
 pub(crate) use kubectl::Kubectl;
 pub use life::PodLeft;
+pub use maker::{Maker, this_process};
 pub use manifest::{PodOwner, PodTemplate};
+pub use orphans::{Orphan, Orphans};
 pub use server::current_cluster;
 pub use tasks::{AnalysisPods, PodTasks};
 
@@ -99,6 +103,11 @@ impl Pods {
         self.makes = makes;
         self.template = self.template.without_devices();
         self
+    }
+
+    /// Whether a run's folder knows of them.
+    pub fn are_of_run(&self) -> bool {
+        self.owner.process.is_none()
     }
 
     /// The pods that are there under the label of the run.
