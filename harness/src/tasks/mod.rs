@@ -380,7 +380,11 @@ async fn read_at<R: gather::PartReader>(
     };
     let gathered = gather(&queue, place, &digest::sha256(&bytes), order.shares.len(), reader, notify).await;
     if let Err(why) = queue.end().await {
-        notify(&format!("pods of the analysis may be left: {why}; Kubernetes ends them after `longest_s`"));
+        let next = if run.is_some() { "clean --all" } else { "clean --kubernetes" };
+        notify(&format!(
+            "pods of the analysis may be left: {why}; `harness {next}` looks for them; Kubernetes ends one only `longest_s` \
+             after its start"
+        ));
     }
     gathered
 }
