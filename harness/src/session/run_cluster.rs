@@ -30,6 +30,14 @@ pub(crate) fn check(folder: &Path, inventory: &Inventory) -> Result<(), String> 
     compare(&then, &run(now)?, "its pods")
 }
 
+/// The same of a watch, whose state outlives its runs: the first round records where its nodes are.
+pub(crate) fn keep(watched: &mut Option<RunCluster>, inventory: &Inventory) -> Result<(), String> {
+    let ReachBy::Kubernetes(reach) = &inventory.reach else { return Ok(()) };
+    let namespace = watched.as_ref().map_or(&reach.namespace, |then| &then.namespace);
+    let now = run(current_cluster(reach.context.as_deref(), namespace))?;
+    compare(watched.get_or_insert_with(|| now.clone()), &now, "the nodes of this watch")
+}
+
 /// Whether a node of this inventory is the one of that name in the run: the namespace of the pods says nothing of it.
 pub(crate) fn check_nodes(folder: &Path, inventory: &Inventory) -> Result<(), String> {
     let ReachBy::Kubernetes(reach) = &inventory.reach else { return Ok(()) };
