@@ -119,7 +119,7 @@ pub(crate) fn check_files(run: &Stored, files: &[PathBuf]) -> Result<(), StoreEr
 
 /// The files that a run may share with the one that it was replayed from.
 fn shared(run: &Stored) -> Result<BTreeSet<PathBuf>, StoreError> {
-    let mut named = BTreeSet::from([PathBuf::from("probe.json")]);
+    let mut named = BTreeSet::from(["probe.json", "cluster.json"].map(PathBuf::from));
     for case in &run.plan.cases {
         let folder = Path::new("cases").join(&case.name);
         let collected = run.collected(&case.name)?.map(|found| found.files).unwrap_or_default();

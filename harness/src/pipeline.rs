@@ -311,7 +311,7 @@ pub(crate) async fn extract(
         return read.await.map(Arc::new).map_err(|error| StoreError::other(&folder, &error));
     };
     // Before there is anything of it that a process could leave behind.
-    store.write_json(&store.folder().join("analyses.json"), &cluster.analyses())?;
+    store.write_json(&store.folder().join("analyses.json"), &cluster.analyses().await)?;
     let mut note = |what: &str| eprintln!("note: {what}");
     let kept = tasks::extract(cluster, &plan.run_id, inputs(), &case.recipes, &plan.recipes, &mut note).await;
     Ok(Arc::new(kept))

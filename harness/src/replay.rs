@@ -217,7 +217,7 @@ impl ReplayInput<'_> {
 fn is_carried(file: &Path, from: From) -> bool {
     let inner: Vec<&str> = file.iter().filter_map(|part| part.to_str()).collect();
     match inner.as_slice() {
-        [name] => name.ends_with(".jsonl") || *name == "probe.json",
+        [name] => name.ends_with(".jsonl") || ["probe.json", "cluster.json"].contains(name),
         ["cases", _, "raw", ..] => true,
         ["cases", _, "metrics.parquet" | "analysis.json"] => from > From::Analyze,
         ["cases", _, "verdict.json" | "outcomes.json"] => from > From::Judge,

@@ -159,7 +159,7 @@ fn leftovers_of_the_injector_are_listed_and_removed_only_where_asked() {
     let none = bench.run("clean --kubernetes --inventory pods");
     assert_eq!(
         (none.code, none.stdout.as_str()),
-        (Some(0), "no leftovers of the injector\n"),
+        (Some(0), "no pod is left of a harness that has ended\nno leftovers of the injector\n"),
         "{}",
         none.stderr
     );

@@ -3,8 +3,12 @@
 
 #[path = "pods_drain.rs"]
 mod drain;
+#[path = "pods_elsewhere.rs"]
+mod elsewhere;
 #[path = "pods_mpi.rs"]
 mod mpi;
+#[path = "pods_orphans.rs"]
+mod orphans;
 
 use crate::project::{Project, Ran, ran, root};
 use std::fs;
@@ -50,6 +54,7 @@ impl Bench {
         path.push(std::env::var_os("PATH").unwrap_or_default());
         let mut command = self.0.command(args);
         command.env("PATH", path).env("HARNESS_TEST_KUBE", self.0.path().join("kube"));
+        command.env_remove("KUBERNETES_SERVICE_HOST");
         command
     }
 

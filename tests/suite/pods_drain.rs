@@ -79,7 +79,8 @@ fn a_culprit_is_cordoned_with_a_taint_and_its_reason_and_put_back_once_it_passes
     assert_eq!(get(&mpi, "n2")[1], "true");
 
     // Neither does one at all, where the run that blames it is gone.
-    let blaming = annotations.rsplit(", run ").next().expect("a run").trim_end_matches(['"', '}']);
+    assert!(annotations.ends_with(r#" nvidia.com/gpu:NoSchedule"}"#), "{annotations}");
+    let blaming = annotations.rsplit(", run ").next().and_then(|end| end.split('"').next()).expect("a run");
     let (runs, away) = (mpi.bench.0.path().join("runs"), mpi.bench.0.path().join("away"));
     fs::rename(runs.join(blaming), &away).expect("moved");
     let ran = mpi.bench.run(&["isolate", "--suite", "pods", "--inventory", "pods", "--resume-drained"]);
@@ -176,5 +177,82 @@ fn who_may_not_patch_nodes_or_has_drained_too_many_drains_none_and_is_given_the_
     let ran = drain(&mpi);
     let limit = "nothing is drained: 1 to drain and 1 drained by the harness before, limit 1; `--drain-at-most 2` allows it";
     assert!(ran.stdout.contains(limit), "{}", all(&ran));
+    assert_eq!(get(&mpi, "n2"), ["", "", GPUS]);
+}
+
+#[test]
+fn a_run_in_another_cluster_drains_no_node_here_and_puts_none_back() {
+    let mpi = red();
+    let elsewhere = || {
+        mpi.bench.0.write("kube/server", "https://10.0.0.2:6443");
+        mpi.bench.0.write("kube/context", "there");
+    };
+    elsewhere();
+    let why = " are in https://10.0.0.1:6443 (namespace default), but kubectl leads to https://10.0.0.2:6443 \
+               (namespace default); nothing was touched; first `kubectl config use-context here`, or set KUBECONFIG";
+    let ran = drain(&mpi);
+    assert!(ran.stderr.contains("error: not isolated: the nodes of run "), "{}", all(&ran));
+    assert!(ran.code == Some(3) && ran.stderr.contains(why), "{}", all(&ran));
+    assert!(ran.stderr.contains("; --no-evidence begins without that run\n"), "{}", all(&ran));
+    assert_eq!(
+        (get(&mpi, "n2"), mpi.bench.calls("patch")),
+        (vec![String::new(), String::new(), GPUS.into()], 0)
+    );
+
+    for name in ["server", "context"] {
+        fs::remove_file(mpi.bench.0.path().join("kube").join(name)).expect("removed");
+    }
+    let ran = drain(&mpi);
+    assert!(ran.stdout.contains("\ndrained n2: "), "{}", all(&ran));
+    assert!(!ran.stderr.contains("does not record its cluster"), "{}", all(&ran));
+
+    // Its reason names a run that was made in the other one.
+    elsewhere();
+    let (before, created) = (get(&mpi, "n2"), mpi.bench.calls("create"));
+    let ran = mpi.bench.run(&[&ISOLATE[..], &["--resume-drained"]].concat());
+    assert!(ran.stdout.contains("n2 stays drained: the nodes of run "), "{}", all(&ran));
+    assert!(ran.code == Some(3) && ran.stdout.contains(why), "{}", all(&ran));
+    assert_eq!((get(&mpi, "n2"), mpi.bench.calls("create")), (before, created), "{}", all(&ran));
+    assert!(!ran.stdout.contains("kubectl uncordon"), "{}", all(&ran));
+}
+
+#[test]
+fn a_cordon_that_others_rely_on_by_now_is_not_lifted() {
+    let mpi = Mpi::faulty("n[1-4]", &[]);
+    let suite = fs::read_to_string(mpi.bench.0.path().join("suites/pods.toml")).expect("a suite");
+    mpi.bench.0.write("suites/pods.toml", &suite.replace("echo on $HARNESS_NODE", "[ $HARNESS_NODE != n2 ]"));
+    let ran = mpi.bench.run(&["--suite", "pods", "--inventory", "pods", "--no-probe"]);
+    assert!(ran.code != Some(0), "{}", all(&ran));
+    mpi.bench.0.write("suites/pods.toml", &suite);
+    let run = fs::read_link(mpi.bench.0.latest()).expect("the newest run");
+    let run = run.file_name().and_then(|id| id.to_str()).expect("an id");
+    let reason = format!("[harness] HRN-NODE-BROKEN node: exit 1, run {run}");
+    // As the drain of this reason leaves them, beside the taint that was there before.
+    let digest = &base::digest::sha256(reason.as_bytes())[..16];
+    let ours = format!(
+        r#"{{"harness/drained":"{reason}","harness/drained-beside":"{digest} nvidia.com/gpu:NoSchedule"}}"#
+    );
+    let taints = r#"[{"key":"nvidia.com/gpu","effect":"NoSchedule"},{"key":"harness/drained","value":"X","effect":"NoSchedule"}]"#;
+    for n in [1, 3, 4] {
+        set(&mpi, &format!("n{n}"), "", "", GPUS);
+    }
+    set(&mpi, "n2", &ours, "true", taints);
+    // Between the last look at the node and its patch.
+    before_patch(
+        &mpi,
+        r#"sed -i -e '1s/.*/8/' -e '5s/]$/,{"key":"karpenter.sh\/disrupted","effect":"NoSchedule"}]/' ip-n2"#,
+    );
+    let recheck = ["isolate", "--suite", "pods", "--inventory", "pods", "--resume-drained"];
+    let ran = mpi.bench.run(&recheck);
+    let why = "n2 passed its re-check and is not put back: others have tainted it since it was drained: \
+               karpenter.sh/disrupted:NoSchedule; its cordon stays until they are gone";
+    assert!(ran.code == Some(3) && ran.stdout.contains(why), "{}", all(&ran));
+    let [annotations, unschedulable, there] = &get(&mpi, "n2")[..] else { panic!("three lines") };
+    assert_eq!((annotations, unschedulable.as_str()), (&ours, "true"));
+    assert!(there.contains("karpenter.sh/disrupted") && there.contains("harness/drained"), "{there}");
+    // Gone again.
+    set(&mpi, "n2", &ours, "true", taints);
+    let ran = mpi.bench.run(&recheck);
+    assert!(ran.code == Some(0) && ran.stdout.contains("resumed n2: "), "{}", all(&ran));
     assert_eq!(get(&mpi, "n2"), ["", "", GPUS]);
 }

@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the first asks the run to wind up, the second ends the process at once.
+//! Ctrl-C and SIGTERM: the first asks the run to wind up, the second ends the process at once. A terminal that is closed asks
+//! where nothing could go on later: a run is resumed instead.
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -14,6 +15,26 @@ pub fn watch() {
         #[allow(unsafe_code)]
         let _ = unsafe { sigaction(signal, &action) };
     }
+}
+
+/// The same, and a closed terminal asks as SIGTERM does, for work that cannot be resumed. Under `nohup` it does not.
+pub fn watch_terminal() {
+    watch();
+    let asked = SigAction::new(SigHandler::Handler(hang_up), SaFlags::SA_RESTART, SigSet::empty());
+    // Safety: the handler touches an atomic; what was ignored before is ignored again.
+    #[allow(unsafe_code)]
+    unsafe {
+        if let Ok(before) = sigaction(Signal::SIGHUP, &asked)
+            && matches!(before.handler(), SigHandler::SigIgn)
+        {
+            let _ = sigaction(Signal::SIGHUP, &before);
+        }
+    }
+}
+
+/// A shell and the kernel may both send it for the same terminal: a second one ends nothing.
+extern "C" fn hang_up(_: i32) {
+    let _ = ASKED.compare_exchange(0, Signal::SIGTERM as i32, Ordering::SeqCst, Ordering::SeqCst);
 }
 
 /// The exit code that goes with the signal that asked for the end, if one did.

@@ -3,7 +3,7 @@
 
 use crate::report::{estimate_s, node_hours};
 use crate::session::past_events::PastEvents;
-use crate::session::{RunOptions, execution, planning};
+use crate::session::{RunOptions, execution, planning, run_cluster};
 use base::nodeset;
 use cluster::interrupt;
 use config::inventory::Inventory;
@@ -167,6 +167,8 @@ impl Delivery {
 
     /// What is stored is what would be made now; else files were changed meanwhile, and nothing of it would fit together.
     fn same(&self, folder: &Path, plan: &Plan) -> Result<Stored, Stopped> {
+        // Nodes of two clusters may have the same names.
+        run_cluster::check_nodes(folder, &self.inventory).map_err(Stopped::Machinery)?;
         let stored = Stored::open(folder).map_err(machinery)?;
         let jobs = |plan: &Plan| -> Vec<(String, String, Vec<String>)> {
             let of = |case: &model::artefact::PlannedCase| {

@@ -6,7 +6,7 @@ use super::stacks::Stacks;
 use super::{BisectRequest, messages, runs};
 use crate::session::planning::make_plan_as;
 use crate::session::preflight::{self, ProbeScope};
-use crate::session::{RunOptions, no_answer, report_error};
+use crate::session::{RunOptions, no_answer, report_error, run_cluster};
 use base::nodeset;
 use cluster::{interrupt, probe};
 use config::inventory::{Inventory, Stack};
@@ -171,7 +171,7 @@ fn new(
 fn resume(home: &Home, request: &BisectRequest, word: &str) -> Result<Started, Vec<String>> {
     let refused = |why: String| vec![format!("--resume: {why}")];
     let records = runs::records(home, word).map_err(refused)?;
-    let Some((_, first)) = records.first() else { return Err(refused(format!("no run: `{word}`"))) };
+    let Some((folder, first)) = records.first() else { return Err(refused(format!("no run: `{word}`"))) };
     let mut scope = first.scope.clone();
     scope.pairs = request.pairs.unwrap_or(scope.pairs).min(MOST_PAIRS);
     scope.budget = request.budget.or(scope.budget);
@@ -190,6 +190,9 @@ fn resume(home: &Home, request: &BisectRequest, word: &str) -> Result<Started, V
     let good = stacks.first().cloned().unwrap_or_default();
     let nodes = Some(nodeset::fold(&scope.nodes));
     let (plan, inventory) = plan(home, &as_then, &scope.suite, nodes, &good)?;
+    if let Err(why) = run_cluster::check_nodes(folder, &inventory) {
+        return Ok(Started::Ended(report_error(&format!("--resume: {why}"))));
+    }
     let planned = choose(&plan, Some(&scope.case)).map_err(refused)?;
     let compared = Compared::new(planned, Some(&scope.metric)).map_err(refused)?;
     let mut bisection = new(home, request, scope, stacks, compared, plan.sources);

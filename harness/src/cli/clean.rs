@@ -1,11 +1,11 @@
 //! `harness clean`: ends the leftovers of runs, and verifies that none remain.
 
-use super::{home, injector};
+use super::{home, in_kubernetes};
 use crate::error::Error;
 use crate::session::execution::{new_runtime, simulated_cluster};
 use crate::session::past_events::{PastEvents, current_inventory, planned_inventory};
 use crate::session::reached::{ReachScope, Reached, through_slurm};
-use crate::session::{report_error, stored};
+use crate::session::{report_error, run_cluster, stored};
 use clap::{ArgGroup, Args};
 use cluster::clean::{self, Cleaned, Leftover, Recorded};
 use cluster::reach::openssh;
@@ -37,11 +37,11 @@ pub(super) struct CleanArgs {
     /// Every run in `runs/` that no harness goes on with
     #[arg(long, group = "which")]
     all: bool,
-    /// What NVIDIA's older sidecar injector left in the cluster of --inventory: webhooks, certificates, labels, config maps;
-    /// it is only listed
+    /// In the cluster of --inventory: pods of the harness that no run here knows, and what NVIDIA's older sidecar injector
+    /// left; both are only listed
     #[arg(long, group = "which")]
     kubernetes: bool,
-    /// With --kubernetes: remove it
+    /// With --kubernetes: remove them, but no pod that may be in use
     #[arg(long, requires = "kubernetes", conflicts_with = "dry_run")]
     remove: bool,
     /// Only print what is left
@@ -57,7 +57,7 @@ pub(super) struct CleanArgs {
 
 pub(super) fn run(args: &CleanArgs) -> Result<i32, Error> {
     if args.kubernetes {
-        return injector::clean(&args.inventory, args.remove);
+        return in_kubernetes::clean(&args.inventory, args.remove);
     }
     let home = home()?;
     let folders = folders(&home, args).map_err(Error::Usage)?;
@@ -100,6 +100,9 @@ fn one(home: &Home, folder: &Path, args: &CleanArgs) -> i32 {
             return report_error(&format!("{error}; Ctrl-C there ends the run and all that it started"));
         }
     };
+    if let Err(why) = check_cluster(home, &stored, args) {
+        return report_error(&format!("{id}: {why}"));
+    }
     let of_jobs = match plan.replayed_from {
         Some(_) => Ok(None),
         None => cleaned(home, &stored, &store, args).map(Some),
@@ -124,6 +127,17 @@ fn one(home: &Home, folder: &Path, args: &CleanArgs) -> i32 {
         (false, false) => exit_code::INCONCLUSIVE,
         (false, true) => exit_code::PASSED,
     }
+}
+
+/// What it has in Kubernetes is where kubectl leads to now, as far as the run records it.
+fn check_cluster(home: &Home, stored: &Stored, args: &CleanArgs) -> Result<(), String> {
+    let plan = &stored.plan;
+    if plan.launcher == Launcher::Kubernetes && plan.replayed_from.is_none() {
+        let inventory = planned_inventory(home, plan, &args.inventory)?;
+        run_cluster::check(stored.folder(), &inventory)?;
+        run_cluster::note_unrecorded(stored.folder(), &inventory);
+    }
+    run_cluster::check_analyses(stored)
 }
 
 /// The ids that the run wrote down as it went on, and those that it wrote down of cases that had ended.

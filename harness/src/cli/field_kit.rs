@@ -82,7 +82,7 @@ fn check(home: &Home, args: &FieldKitArgs) -> i32 {
         Ok(chosen) => chosen,
         Err(code) => return code,
     };
-    interrupt::watch();
+    interrupt::watch_terminal();
     let simulated = inventory.is_simulated();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(simulated).build();
     let runtime = match runtime {
@@ -147,7 +147,8 @@ async fn gathered<'a>(
         }
         evidence
     } else {
-        let scope = ReachScope { run: &name, nodes, seed: args.seed, fanout: openssh::FANOUT };
+        let scope =
+            ReachScope { run: &name, nodes, seed: args.seed, fanout: openssh::FANOUT, has_folder: false };
         let reached = Reached::new(inventory, &scope);
         let reached = reached.map_err(|why| report_error(&why))?;
         reached.begin().await;

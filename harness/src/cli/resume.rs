@@ -6,7 +6,7 @@ use super::{clean, home};
 use crate::error::Error;
 use crate::session::past_events::read_ended_run;
 use crate::session::reached::ReachScope;
-use crate::session::{RunOptions, after_run, execution, load, planning, report_error, stored};
+use crate::session::{RunOptions, after_run, execution, load, planning, report_error, run_cluster, stored};
 use clap::Args;
 use cluster::interrupt;
 use model::exit_code;
@@ -48,6 +48,13 @@ fn resume(home: &Home, id: &str, options: &RunOptions) -> i32 {
             return exit_code::USAGE;
         }
     };
+    let is_there = run_cluster::check(&store.folder(), &inventory).and_then(|()| {
+        let stored = Stored::open(&store.folder()).map_err(|error| error.to_string())?;
+        run_cluster::check_analyses(&stored)
+    });
+    if let Err(why) = is_there {
+        return report_error(&format!("--run: {}: {why}", store.id()));
+    }
     interrupt::watch();
     end_analyses(&store);
     let reached = match execution::reached_by(&inventory, &ReachScope::from_plan(&plan, options.ssh_fanout)) {

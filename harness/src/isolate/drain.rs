@@ -4,12 +4,15 @@
 use super::consent;
 use crate::session::execution::new_runtime;
 use crate::session::reached::{ReachScope, Reached, through_slurm};
+use crate::session::run_cluster;
 use cluster::drain::limits::{self, Limits};
 use cluster::drain::{self, Drained, KubernetesQueue, Queue, SlurmQueue, Wanted};
 use cluster::reach::Reach;
 use config::inventory::{Inventory, Kind, ReachBy};
 use sim::SimulatedReach;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use store::Home;
 use verdict::isolate::evidence::EvidenceLine;
 
 /// Why an inventory's nodes have no queue to be taken out of, if so.
@@ -25,6 +28,7 @@ pub(crate) fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
 
 /// The culprits to drain, and whether the user is asked first.
 pub(crate) struct Drain<'a> {
+    pub home: &'a Home,
     pub inventory: &'a Inventory,
     pub ssh_fanout: u32,
     pub lines: &'a [EvidenceLine],
@@ -47,6 +51,7 @@ pub(crate) fn drain(drain: &Drain) -> bool {
     if wanted.is_empty() {
         return left.is_empty();
     }
+    run_cluster::note_unrecorded(&blaming(drain), drain.inventory);
     if !drain.without_asking {
         match with_queue(drain, async |queue| refuse(queue, drain, &wanted).await) {
             Ok(None) => {}
@@ -75,6 +80,11 @@ pub(crate) fn drain(drain: &Drain) -> bool {
     let (lines, are_out) = lines.unwrap_or_else(|why| (vec![why], false));
     lines.iter().for_each(|line| println!("{line}"));
     are_out && left.is_empty()
+}
+
+/// The folder of the run that they are blamed by.
+fn blaming(drain: &Drain<'_>) -> PathBuf {
+    drain.home.path().join("runs").join(drain.run)
 }
 
 fn outcomes(queue: &dyn Queue, wanted: &[Wanted], done: &[Drained], stopped: Option<String>) -> Vec<String> {
@@ -114,6 +124,8 @@ async fn refuse(queue: &dyn Queue, drain: &Drain<'_>, wanted: &[Wanted]) -> Opti
 /// Does something with the queue of the nodes.
 fn with_queue<T>(drain: &Drain<'_>, act: impl AsyncFnOnce(&dyn Queue) -> T) -> Result<T, String> {
     if let ReachBy::Kubernetes(pods) = &drain.inventory.reach {
+        run_cluster::check_nodes(&blaming(drain), drain.inventory)
+            .map_err(|why| format!("nothing is drained: {why}"))?;
         let queue = KubernetesQueue::new(pods);
         return Ok(new_runtime(false)?.block_on(act(&queue)));
     }
@@ -135,7 +147,13 @@ pub(crate) fn with_slurm<T>(
         }
         let reached = Reached::new(
             inventory,
-            &ReachScope { run: "drain", nodes: &inventory.nodes, seed: 0, fanout: ssh_fanout as usize },
+            &ReachScope {
+                run: "drain",
+                nodes: &inventory.nodes,
+                seed: 0,
+                fanout: ssh_fanout as usize,
+                has_folder: false,
+            },
         )?;
         reached.begin().await;
         let done = act(reached.reach()).await;

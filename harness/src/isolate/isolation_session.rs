@@ -9,7 +9,7 @@ use crate::report;
 use crate::session::load::{self, Loaded};
 use crate::session::output::Output;
 use crate::session::rehearsal::Rehearsal;
-use crate::session::{RunOptions, planning, report_error, stored};
+use crate::session::{RunOptions, planning, report_error, run_cluster, stored};
 use base::nodeset;
 use cluster::drain::limits::{self, Limits};
 use cluster::interrupt;
@@ -52,7 +52,7 @@ pub(crate) fn isolate(
     let (code, culprits) = match isolation.go() {
         Ok(conclusion) => {
             let lines = messages::culprits(&isolation, &conclusion);
-            drain_found(&isolation, &lines, request);
+            drain_found(home, &isolation, &lines, request);
             let all = fleetwide::compare(&isolation, isolation.baselines.as_ref());
             let is_fleet_slow = matches!(all, Fleetwide::Slow(_));
             let outcome =
@@ -83,7 +83,7 @@ pub(crate) fn isolate(
 }
 
 /// Drains the culprits of the rounds, where that was asked for.
-fn drain_found(isolation: &Isolation, lines: &[EvidenceLine], request: &IsolationRequest) {
+fn drain_found(home: &Home, isolation: &Isolation, lines: &[EvidenceLine], request: &IsolationRequest) {
     let Some(asked) = &request.drain else { return };
     let mut limits = Limits::new(isolation.inventory.nodes.len(), asked.at_most);
     limits.hung_once.clone_from(&isolation.hung_once);
@@ -93,6 +93,7 @@ fn drain_found(isolation: &Isolation, lines: &[EvidenceLine], request: &Isolatio
         false => asked.command.clone(),
     };
     let drain = Drain {
+        home,
         inventory: &isolation.inventory,
         ssh_fanout: request.ssh_fanout,
         lines,
@@ -124,10 +125,15 @@ fn resume(
 ) -> Result<Started, Vec<String>> {
     let refused = |why: String| vec![format!("--resume: {why}")];
     let records: Vec<(PathBuf, Record)> = rounds::records(home, word).map_err(refused)?;
-    let Some((_, first)) = records.first() else { return Err(refused(format!("no round: `{word}`"))) };
+    let Some((folder, first)) = records.first() else { return Err(refused(format!("no round: `{word}`"))) };
     let asked = first.asked.clone();
     let (loaded, suite) =
         load_files(home, request, &asked.suite, &asked.inventory, asked.reservation.as_deref())?;
+    // Rounds on nodes of two clusters, whose names may be the same, show nothing together.
+    if let Err(why) = run_cluster::check_nodes(folder, &loaded.inventory) {
+        let code = report_error(&format!("--resume: {why}"));
+        return Ok(Started::Ended(IsolationOutcome { code, ..IsolationOutcome::default() }));
+    }
     let probes = Probes::choose(&suite, &loaded.inventory, Some(&asked.case)).map_err(|why| vec![why])?;
     let (sources, fleet) = (loaded.sources, first.fleet.clone());
     let mut isolation =
@@ -193,7 +199,7 @@ fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Star
     };
     let nodes = match &found {
         None => nodes,
-        Some(found) => match unexplained_nodes(request, &inventory, found, nodes, output) {
+        Some(found) => match unexplained_nodes(home, request, &inventory, found, nodes, output) {
             Ok(nodes) => nodes,
             Err(outcome) => return Ok(Started::Ended(outcome)),
         },
@@ -302,6 +308,7 @@ fn refused_on_real(inventory: &Inventory) -> Result<(), String> {
 /// The nodes to look among, without those that the evidence names; or how the isolation ends, where it explains all or
 /// too few nodes are left.
 fn unexplained_nodes(
+    home: &Home,
     request: &IsolationRequest,
     inventory: &Inventory,
     found: &FoundEvidence,
@@ -315,6 +322,7 @@ fn unexplained_nodes(
             let mut limits = Limits::new(inventory.nodes.len(), asked.at_most);
             limits.hung_once.clone_from(&found.hung_once);
             let drain = Drain {
+                home,
                 inventory,
                 ssh_fanout: request.ssh_fanout,
                 lines: &evidence.lines,
@@ -425,6 +433,11 @@ fn evidence_at_hand(
         }),
     };
     let Some(stored) = stored else { return Ok(AtHand::Nothing) };
+    if let Err(why) = run_cluster::check_nodes(stored.folder(), inventory) {
+        return Ok(AtHand::Broken(format!(
+            "error: not isolated: {why}; --no-evidence begins without that run\n"
+        )));
+    }
     let path = stored.folder().join("summary.json");
     let summary: model::artefact::Summary = store::read_json(&path).map_err(|error| error.to_string())?;
     if let Some(failure) = &summary.common_failure {

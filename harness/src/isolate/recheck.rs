@@ -6,7 +6,7 @@ use crate::library::Library;
 use crate::own_recipes;
 use crate::session::execution::new_runtime;
 use crate::session::planning::to_lines;
-use crate::session::{RunOptions, load, plan_and_run_as, report_error};
+use crate::session::{RunOptions, load, plan_and_run_as, report_error, run_cluster};
 use cluster::drain::{self, KubernetesQueue, Leftover, NodeState, Queue, SlurmQueue};
 use cluster::interrupt;
 use cluster::reach::process::ProcessReach;
@@ -125,7 +125,15 @@ fn recheck_node(
     all: &BTreeMap<String, NodeState>,
 ) -> i32 {
     let Some(reason) = all.get(node).and_then(NodeState::ours) else { return exit_code::INCONCLUSIVE };
-    let grounds = match grounds_of(home, inventory, node, reason) {
+    let runs = home.path().join("runs");
+    let run = blaming_run(&runs, inventory, node, reason);
+    if let Ok(run) = &run
+        && let Err(why) = run_cluster::check_nodes(&runs.join(run), inventory)
+    {
+        println!("{node} stays drained: {why}");
+        return exit_code::INCONCLUSIVE;
+    }
+    let grounds = match run.and_then(|run| grounds_of(&runs, inventory, node, &run)) {
         Ok(grounds) => grounds,
         Err(why) => {
             let by_hand = match &inventory.reach {
@@ -153,13 +161,18 @@ fn recheck_node(
     }
 }
 
-/// What the run that is in the reason blames the node for; without one, the newest that names the part in it.
-fn grounds_of(home: &Home, inventory: &Inventory, node: &str, reason: &str) -> Result<Grounds, String> {
-    let runs = home.path().join("runs");
+/// The run that is in the reason; without one, the newest that names the part in it.
+fn blaming_run(runs: &Path, inventory: &Inventory, node: &str, reason: &str) -> Result<String, String> {
     let run = grounds::run_of_reason(reason).map(str::to_owned);
-    let run = run.or_else(|| grounds::run_that_names(&runs, &inventory.name, node, reason));
-    let run = run.ok_or("no stored run is named by its reason")?;
-    grounds::cases_that_blame(&runs, &run, node)
+    let run = run.or_else(|| grounds::run_that_names(runs, &inventory.name, node, reason));
+    run.ok_or_else(|| "no stored run is named by its reason".to_owned())
+}
+
+/// What it blames the node for.
+fn grounds_of(runs: &Path, inventory: &Inventory, node: &str, run: &str) -> Result<Grounds, String> {
+    let grounds = grounds::cases_that_blame(runs, run, node)?;
+    run_cluster::note_unrecorded(&runs.join(run), inventory);
+    Ok(grounds)
 }
 
 /// A node that is run on again.

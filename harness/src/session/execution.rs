@@ -5,6 +5,7 @@ use super::live_reports::LiveReports;
 use super::past_events::PastEvents;
 use super::planning::parse_faults;
 use super::reached::{ReachScope, Reached, through_slurm};
+use super::run_cluster;
 use crate::own_recipes;
 use crate::pipeline::{self, Finished, World};
 use crate::report::{Mode, Progress, Report};
@@ -145,7 +146,12 @@ pub(super) fn execute_by(
             return finished.map_err(|error| error.to_string());
         };
         reached.begin().await;
-        if let Err(why) = prepare_folder(&reached, inventory, plan, past.is_none()).await {
+        let is_new = past.is_none();
+        let prepared = match run_cluster::settle(store, inventory, is_new).await {
+            Ok(()) => prepare_folder(&reached, inventory, plan, is_new).await,
+            Err(why) => Err(why),
+        };
+        if let Err(why) = prepared {
             match past {
                 None => reached.end().await,
                 Some(_) => reached.disconnect().await,

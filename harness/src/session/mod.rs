@@ -19,6 +19,7 @@ pub(crate) mod reached;
 pub(crate) mod rehearsal;
 pub(crate) mod reports;
 mod run;
+pub(crate) mod run_cluster;
 pub(crate) mod stored;
 pub(crate) mod webhook;
 

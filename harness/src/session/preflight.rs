@@ -187,7 +187,8 @@ pub(crate) fn probe_apart(
     options: &RunOptions,
 ) -> Result<Probe, Stopped> {
     let fanout = options.ssh_fanout as usize;
-    let reach = ReachScope { run: &scope.name, nodes: scope.nodes, seed: scope.seed, fanout };
+    let reach =
+        ReachScope { run: &scope.name, nodes: scope.nodes, seed: scope.seed, fanout, has_folder: false };
     let reached = reached_by(inventory, &reach).map_err(Stopped::Machinery)?;
     let made = probe_nodes(scope, inventory, reached.as_ref(), options);
     if let Some(reached) = &reached {

@@ -7,7 +7,7 @@ use base::redact::{Redactor, Reference, Secrets, reference};
 use cluster::reach::Reach;
 use cluster::reach::login::AtLogin;
 use cluster::reach::openssh::{OpenSsh, SshOptions};
-use cluster::reach::pods::{PodOwner, Pods};
+use cluster::reach::pods::{PodOwner, Pods, this_process};
 use cluster::reach::process::ProcessReach;
 use cluster::reach::redacted::Redacted;
 use cluster::reach::slurm_calls::{self, SlurmCalls};
@@ -32,11 +32,14 @@ pub(crate) struct ReachScope<'a> {
     pub seed: u64,
     /// So many hosts are connected to at the same time.
     pub fanout: usize,
+    /// A run's folder knows of it; else pods bear the process that made them.
+    pub has_folder: bool,
 }
 
 impl<'a> ReachScope<'a> {
     pub(crate) fn from_plan(plan: &'a Plan, fanout: u32) -> ReachScope<'a> {
-        ReachScope { run: &plan.run_id, nodes: &plan.nodes, seed: plan.seed, fanout: fanout as usize }
+        let fanout = fanout as usize;
+        ReachScope { run: &plan.run_id, nodes: &plan.nodes, seed: plan.seed, fanout, has_folder: true }
     }
 }
 
@@ -68,7 +71,8 @@ impl Reached {
             }
             ReachBy::Kubernetes(pods) => {
                 let person = std::env::var("USER").unwrap_or_default();
-                let owner = PodOwner { run: scope.run.to_owned(), person };
+                let process = if scope.has_folder { None } else { this_process() };
+                let owner = PodOwner { run: scope.run.to_owned(), person, process };
                 Reached::Pods(Box::new(Pods::new(inventory, pods, owner, scope.nodes, scope.fanout)))
             }
         })
@@ -119,7 +123,8 @@ impl Reached {
         if let Reached::Pods(pods) = self
             && let Err(why) = pods.end().await
         {
-            eprintln!("warning: {why}; `harness clean --all` looks for pods of runs");
+            let verb = if pods.are_of_run() { "clean --all" } else { "clean --kubernetes" };
+            eprintln!("warning: {why}; `harness {verb}` looks for such pods");
         }
     }
 

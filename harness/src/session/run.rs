@@ -1,13 +1,13 @@
 //! A new run: its plan listed, printed, or carried out on the nodes that are fit for it, in a folder of its own.
 
-use super::execution::{analyze_on, end_unused, execute_by, reached_by};
+use super::execution::{analyze_on, end_unused, execute_by, new_runtime, reached_by};
 use super::options::ReportedFacts;
 use super::output::{print_quietly, report_error};
 use super::planning::{self, Replanning, check_holds_no_secret, make_plan, make_plan_as, parse_faults};
 use super::preflight::{self, Stopped};
 use super::reached::{ReachScope, Reached};
 use super::rehearsal::Rehearsal;
-use super::{RunOptions, access, after_run, load, print_errors, publication, reports, webhook};
+use super::{RunOptions, access, after_run, load, print_errors, publication, reports, run_cluster, webhook};
 use crate::filters::Filters;
 use crate::report::{self, ListFormat};
 use base::redact::Secrets;
@@ -192,6 +192,15 @@ fn launch(
         Ok(early) => early,
         Err(error) => return report_error(&error.to_string()),
     };
+    if let Some(store) = &early {
+        let settled = new_runtime(false)
+            .and_then(|runtime| runtime.block_on(run_cluster::settle(store, inventory, true)));
+        if let Err(why) = settled {
+            let code = report_error(&why);
+            early.into_iter().for_each(|store| remove_unlaunched(home, store, latest.as_ref()));
+            return code;
+        }
+    }
     let wanted = preflight::is_wanted(inventory, options);
     let shared = &inventory.paths.shared;
     let checked =

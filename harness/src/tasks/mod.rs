@@ -18,7 +18,7 @@ use base::digest;
 use cluster::interrupt;
 use cluster::launch::QUERY_LIMIT;
 use cluster::launch::slurm_array::Arrays;
-use cluster::reach::pods::PodTasks;
+use cluster::reach::pods::{PodTasks, current_cluster};
 use cluster::reach::process::ProcessReach;
 use cluster::reach::slurm_calls::SlurmCalls;
 use cluster::reach::{Command, Host, Reach};
@@ -164,12 +164,14 @@ impl Cluster {
     }
 
     /// What is written down of a run before tasks read its reports.
-    pub(crate) fn analyses(&self) -> Analyses {
+    pub(crate) async fn analyses(&self) -> Analyses {
         let (slurm, kubernetes) = match &self.starter {
             Starter::Slurm { tools, .. } => (tools.clone(), None),
             Starter::Pods { reach, .. } => {
                 let (context, namespace) = (reach.context.clone(), reach.namespace.clone());
-                (None, Some(AnalysisPlace { context, namespace }))
+                // Where it is unknown, no pod can be made either.
+                let server = current_cluster(context.as_deref(), &namespace).await.ok().map(|now| now.server);
+                (None, Some(AnalysisPlace { context, namespace, server }))
             }
         };
         Analyses { format: artefact::Format, shared: self.shared.clone(), slurm, kubernetes }
@@ -190,7 +192,7 @@ pub(crate) fn survey(
     catalogue: &Catalogue,
     notify: &mut dyn FnMut(&str),
 ) -> Result<Joined, Failed> {
-    interrupt::watch();
+    interrupt::watch_terminal();
     let order = TaskOrder {
         format: FORMAT,
         program: cluster.program.1.clone(),
@@ -372,12 +374,17 @@ async fn read_at<R: gather::PartReader>(
         Starter::Pods { reach, inventory } => {
             let person = std::env::var("USER").unwrap_or_default();
             let name = place.folder.rsplit('/').next().unwrap_or_default();
-            Queue::Pods(Box::new(PodTasks::new(inventory, reach, run.unwrap_or(name), &person, script)))
+            let tasks = PodTasks::new(inventory, reach, run.unwrap_or(name), &person, script);
+            Queue::Pods(Box::new(if run.is_none() { tasks.of_no_run() } else { tasks }))
         }
     };
     let gathered = gather(&queue, place, &digest::sha256(&bytes), order.shares.len(), reader, notify).await;
     if let Err(why) = queue.end().await {
-        notify(&format!("pods of the analysis may be left: {why}; Kubernetes ends them after `longest_s`"));
+        let next = if run.is_some() { "clean --all" } else { "clean --kubernetes" };
+        notify(&format!(
+            "pods of the analysis may be left: {why}; `harness {next}` looks for them; Kubernetes ends one only `longest_s` \
+             after its start"
+        ));
     }
     gathered
 }

@@ -7,13 +7,14 @@ use super::readings::CheckResult;
 use super::{WatchFleetRequest, clock, messages, place, priority};
 use crate::isolate::drain::{self, Drain};
 use crate::session::execution::new_runtime;
+use crate::session::run_cluster;
 use base::nodeset;
 use base::text::show;
 use cluster::drain::limits::Limits;
 use cluster::interrupt;
 use config::inventory::Inventory;
 use fleet::{Chosen, Event, Fall, Fleet, Terms};
-use model::artefact::{Format, Plan};
+use model::artefact::{Format, Plan, RunCluster};
 use model::exit_code;
 use serde::{Deserialize, Serialize};
 use sim::SimulatedReach;
@@ -59,6 +60,9 @@ struct State {
     inventory: String,
     /// Its numbers are no past of real nodes.
     simulated: bool,
+    /// Where its nodes are, in Kubernetes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cluster: Option<RunCluster>,
     fleet: Fleet,
     /// The time of the last round.
     now_s: u64,
@@ -134,6 +138,7 @@ fn new_state(inventory: &Inventory, seed: u64) -> State {
         format: Format,
         inventory: inventory.name.clone(),
         simulated: inventory.is_simulated(),
+        cluster: None,
         fleet: Fleet::default(),
         now_s: if inventory.is_simulated() { simulated_s } else { 0 },
         rounds: 0,
@@ -367,6 +372,11 @@ impl Session<'_> {
     /// Chooses, checks and judges. The exit code is 1 while an alarm lasts, or something fails without a culprit, and 3
     /// where something was to be measured, and was not.
     fn round(&mut self) -> i32 {
+        // Numbers of another cluster's nodes, which may have the same names, are no past of these.
+        if let Err(why) = run_cluster::keep(&mut self.state.cluster, &self.inventory) {
+            eprintln!("inconclusive: {why}");
+            return exit_code::INCONCLUSIVE;
+        }
         let now_s = advance(&self.inventory, &mut self.state, self.request);
         self.state.rounds += 1;
         let queue = match queue::ask(&self.inventory, self.request.ssh_fanout) {
@@ -526,6 +536,7 @@ impl Session<'_> {
         }
         let lines: Vec<EvidenceLine> = alarms.iter().filter_map(evidence_line).collect();
         let is_drained = drain::drain(&Drain {
+            home: self.home,
             inventory: &self.inventory,
             ssh_fanout: self.request.ssh_fanout,
             lines: &lines,

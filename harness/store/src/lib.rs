@@ -41,7 +41,7 @@ pub use stored::{Stored, has_safe_names, is_inside};
 use self::held::{Held, hold};
 use self::journal::Appender;
 use base::redact::{Redactor, Secrets};
-use model::artefact::{Probe, is_newer};
+use model::artefact::{Probe, RunCluster, is_newer};
 use rand::rngs::SysRng;
 use rand::{Rng, TryRng};
 use serde::Serialize;
@@ -269,6 +269,11 @@ impl Store {
         stored::optional(&self.folder().join("probe.json"))
     }
 
+    /// Records the cluster that its pods will be in.
+    pub fn is_in(&self, cluster: &RunCluster) -> Result<(), StoreError> {
+        self.write_json(&self.folder().join(own_artefacts::CLUSTER), cluster)
+    }
+
     /// The lines of a file that is only appended to.
     pub fn lines<T: DeserializeOwned>(&self, name: &str) -> Result<Vec<T>, StoreError> {
         journal::read(&self.folder().join(name))
@@ -326,6 +331,11 @@ impl Scratch {
     pub fn path(&self) -> &Path {
         self.0.path()
     }
+}
+
+/// The cluster that the pods of the run in this folder are in, where that is recorded.
+pub fn cluster_of(folder: &Path) -> Result<Option<RunCluster>, StoreError> {
+    stored::optional(&folder.join(own_artefacts::CLUSTER))
 }
 
 /// Reads an artefact; its type refuses one of a newer format, before anything else of it is read.

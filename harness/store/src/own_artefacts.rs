@@ -5,8 +5,10 @@ use base::digest::sha256;
 use model::artefact::{Plan, RunArtefacts};
 use std::path::Path;
 
+/// The cluster that its pods are in.
+pub(crate) const CLUSTER: &str = "cluster.json";
 /// Of the run's folder.
-const OF_RUN: [&str; 2] = ["probe.json", "analyses.json"];
+const OF_RUN: [&str; 3] = ["probe.json", "analyses.json", CLUSTER];
 /// Of each case.
 const OF_CASE: [&str; 7] = [
     "job.json",

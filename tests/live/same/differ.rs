@@ -22,6 +22,7 @@ const MARK: &str = "the mark of stand-ins";
 const BYTES: &str = "bytes and digests of what differs";
 const ORDER: &str = "the order in which nodes list their files";
 const SIMULATED: &str = "what a simulated cluster remembers of itself";
+const IN_PODS: &str = "the cluster that the pods were in";
 const PROBED: &str = "what real nodes are, asked before a suite";
 
 /// Files and their fields. `*` stands for a case, a job, a host and every number.
@@ -63,6 +64,7 @@ const MUST: &[(&str, &[&str], &str)] = &[
     ("index.html", &["text"], CLOCK),
     ("simulated.jsonl", &["only one has it"], SIMULATED),
     ("probe.json", &["only one has it"], PROBED),
+    ("cluster.json", &["only one has it"], IN_PODS),
     ("plan.json", &["cases[].workload.path"], PROBED),
     ("cases/*/raw/*/environment.txt", &["text"], PROBED),
     ("cases/*/analysis.json", OF_NODES, PROBED),

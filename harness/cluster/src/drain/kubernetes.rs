@@ -4,6 +4,7 @@
 use super::{Drained, NodeState, Queue, Wanted};
 use crate::reach::Wait;
 use crate::reach::pods::Kubectl;
+use base::digest::sha256;
 use config::inventory::KubernetesReach;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -12,8 +13,15 @@ use std::collections::BTreeMap;
 
 /// The key of the taint, whose value is the code, and of the annotation that has the whole reason.
 const KEY: &str = verdict::isolate::code::DRAINED;
+/// The annotation that has the taints of others which kept pods off when the node was drained, behind a digest of the reason
+/// that they go with.
+const BESIDE: &str = "harness/drained-beside";
+/// What the cordon itself brings.
+const CORDONED: &str = "node.kubernetes.io/unschedulable";
+/// HyperPod's word on a node, which its agents keep.
+const HEALTH: (&str, &str) = ("sagemaker.amazonaws.com/node-health-status", "Schedulable");
 /// Keys of the taints of a drained node: pods of a re-check bear them, so that the node stays out of everybody else's reach.
-pub const BORNE_BY_RECHECKS: &[&str] = &[KEY, "node.kubernetes.io/unschedulable"];
+pub const BORNE_BY_RECHECKS: &[&str] = &[KEY, CORDONED];
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const EFFECT: &str = "NoSchedule";
 /// A line for each node, its fields parted by tabs; maps and lists are printed as JSON, in which no tab stands.
@@ -39,6 +47,10 @@ struct Node {
     is_cordoned: bool,
     is_ready: bool,
     reason: Option<String>,
+    /// As `drained` wrote it.
+    beside: Option<String>,
+    /// By HyperPod.
+    health: Option<String>,
     /// Whole, as they are written back.
     taints: Vec<Value>,
 }
@@ -113,6 +125,9 @@ impl KubernetesQueue {
             if before.reason.as_deref() != Some(reason) || !before.is_cordoned {
                 return Err(format!("somebody else changed it meanwhile: {}", before.state()));
             }
+            if let Some(why) = before.relied_on() {
+                return Err(why);
+            }
             match self.patch(&before, &before.put_back()).await {
                 Err(why) if is_conflict(&why) => refused = why,
                 patched => {
@@ -184,25 +199,64 @@ impl Node {
         self.taints.iter().filter(|taint| !is_ours(taint)).cloned().collect()
     }
 
+    /// Why others rely on its cordon by now, which they could not set a second time, if they do.
+    fn relied_on(&self) -> Option<String> {
+        if let Some(health) = self.health.as_deref().filter(|health| *health != HEALTH.1) {
+            return Some(format!(
+                "its label {} is `{}`: its cordon stays",
+                HEALTH.0,
+                base::text::show(health)
+            ));
+        }
+        let reason = self.reason.as_deref()?;
+        // Where it was drained by hand, or by an older harness, what was there then is not known.
+        let then = self.beside.as_deref()?.strip_prefix(&digest(reason))?;
+        let then: Vec<&str> = then.split(' ').collect();
+        let new: Vec<String> =
+            self.blocking_taints().into_iter().filter(|taint| !then.contains(&taint.as_str())).collect();
+        (!new.is_empty()).then(|| {
+            let new = base::text::show(&new.join(", "));
+            format!(
+                "others have tainted it since it was drained: {new}; its cordon stays until they are gone"
+            )
+        })
+    }
+
+    /// Those of others that keep pods off, without what comes with a cordon: keys and effects.
+    fn blocking_taints(&self) -> Vec<String> {
+        let one = |taint: &Value| {
+            let (key, effect) = (taint.get("key")?.as_str()?, taint.get("effect")?.as_str()?);
+            let blocks = ["NoSchedule", "NoExecute"].contains(&effect) && key != CORDONED;
+            blocks.then(|| format!("{key}:{effect}"))
+        };
+        self.taints_of_others().iter().filter_map(one).collect()
+    }
+
     fn put_back(&self) -> Value {
         json!({
-            "metadata": { "resourceVersion": self.version, "annotations": { KEY: null } },
+            "metadata": { "resourceVersion": self.version, "annotations": { KEY: null, BESIDE: null } },
             "spec": { "unschedulable": null, "taints": self.taints_of_others() },
         })
     }
 
     /// What makes it drained: other taints stay, and other annotations are not touched.
     fn drained(&self, reason: &str) -> Value {
+        let beside = [vec![digest(reason)], self.blocking_taints()].concat().join(" ");
         let mut taints = self.taints_of_others();
         let code = reason.split_whitespace().nth(1).unwrap_or_default();
         let is_value = |c: char| c.is_ascii_alphanumeric() || c == '-';
         let code: String = code.chars().filter(|c| is_value(*c)).take(63).collect();
         taints.push(json!({ "key": KEY, "value": code, "effect": EFFECT }));
         json!({
-            "metadata": { "resourceVersion": self.version, "annotations": { KEY: reason } },
+            "metadata": { "resourceVersion": self.version, "annotations": { KEY: reason, BESIDE: beside } },
             "spec": { "unschedulable": true, "taints": taints },
         })
     }
+}
+
+/// So much of one that it differs from that of another reason.
+fn digest(reason: &str) -> String {
+    sha256(reason.as_bytes()).chars().take(16).collect()
 }
 
 fn unreadable(why: String) -> String {
@@ -251,7 +305,7 @@ fn node(line: &str) -> Result<Node, String> {
     if name.is_empty() || version.is_empty() {
         return Err("a node without a name or a version".to_owned());
     }
-    let labels: BTreeMap<String, String> = json(labels, name, "labels")?;
+    let mut labels: BTreeMap<String, String> = json(labels, name, "labels")?;
     let mut annotations: BTreeMap<String, String> = json(annotations, name, "annotations")?;
     let conditions: Vec<Condition> = json(conditions, name, "conditions")?;
     let is_shown = |c: char| if c.is_control() { ' ' } else { c };
@@ -261,6 +315,8 @@ fn node(line: &str) -> Result<Node, String> {
         version: version.to_owned(),
         is_cordoned: unschedulable == "true",
         is_ready: conditions.iter().any(|one| one.kind == "Ready" && one.status == "True"),
+        beside: annotations.remove(BESIDE),
+        health: labels.remove(HEALTH.0),
         reason: annotations.remove(KEY).map(|reason| reason.chars().map(is_shown).collect()),
         taints: json(taints, name, "taints")?,
     })
@@ -292,7 +348,11 @@ mod tests {
         let patch = node.drained("[harness] HRN-NIC-DEAD rdmap113s0: moved no byte, run 1");
         let expected = json!({
             "metadata": { "resourceVersion": "77", "annotations": {
-                "harness/drained": "[harness] HRN-NIC-DEAD rdmap113s0: moved no byte, run 1" } },
+                "harness/drained": "[harness] HRN-NIC-DEAD rdmap113s0: moved no byte, run 1",
+                "harness/drained-beside": format!(
+                    "{} nvidia.com/gpu:NoSchedule node.kubernetes.io/unreachable:NoExecute",
+                    digest("[harness] HRN-NIC-DEAD rdmap113s0: moved no byte, run 1")
+                ) } },
             "spec": { "unschedulable": true, "taints": [
                 { "key": "nvidia.com/gpu", "effect": "NoSchedule" },
                 { "key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z" },
@@ -303,6 +363,51 @@ mod tests {
         // The value of a taint takes few letters.
         let odd = node.drained("[harness] a/b\u{1b}:c");
         assert_eq!(odd["spec"]["taints"][2]["value"], "abc");
+    }
+
+    #[test]
+    fn a_cordon_stays_where_others_have_tainted_the_node_since() {
+        const GPU: &str = r#"{"key":"nvidia.com/gpu","effect":"NoSchedule"}"#;
+        const REASON: &str = "[harness] HRN-NIC-DEAD x, run 1";
+        let before = node(&line("", "", &format!("[{GPU}]"))).expect("a node");
+        let written = &before.drained(REASON)["metadata"]["annotations"];
+        let with = |annotations: &Value, more: &str| {
+            let taints = format!(r#"[{GPU}{more},{{"key":"harness/drained","effect":"NoSchedule"}}]"#);
+            node(&line("true", &annotations.to_string(), &taints)).expect("a node").relied_on()
+        };
+        let cordon = r#",{"key":"node.kubernetes.io/unschedulable","effect":"NoSchedule"}"#;
+        let soft = r#",{"key":"soft","effect":"PreferNoSchedule"}"#;
+        assert_eq!(with(written, &[cordon, soft].concat()), None);
+        let ends =
+            r#",{"key":"karpenter.sh/disrupted","effect":"NoSchedule"},{"key":"gone","effect":"NoExecute"}"#;
+        let why = "others have tainted it since it was drained: karpenter.sh/disrupted:NoSchedule, gone:NoExecute; its \
+                   cordon stays until they are gone";
+        assert_eq!(with(written, ends).as_deref(), Some(why));
+        // The same key that keeps pods off in another way.
+        let harder = r#",{"key":"nvidia.com/gpu","effect":"NoExecute"}"#;
+        assert!(with(written, harder).is_some());
+        // What is left of an earlier drain, or none, says nothing of this one.
+        let by_hand = json!({ "harness/drained": "[harness] HRN-NIC-DEAD x" });
+        assert_eq!(with(&by_hand, ends), None);
+        let mut stale = written.clone();
+        stale["harness/drained"] = "[harness] HRN-NIC-DEAD x, run 2".into();
+        assert_eq!(with(&stale, ends), None);
+    }
+
+    #[test]
+    fn a_cordon_stays_where_hyperpod_calls_the_node_unschedulable() {
+        let marked = |health: &str| {
+            let labels = format!(r#"{{"sagemaker.amazonaws.com/node-health-status":"{health}"}}"#);
+            let ready = r#"[{"type":"Ready","status":"True"}]"#;
+            node(&format!("n1\t7\t{labels}\t\ttrue\t\t{ready}")).expect("a node").relied_on()
+        };
+        assert_eq!(marked("Schedulable"), None);
+        assert_eq!(
+            marked("UnschedulablePendingReplacement").as_deref(),
+            Some(
+                "its label sagemaker.amazonaws.com/node-health-status is `UnschedulablePendingReplacement`: its cordon stays"
+            )
+        );
     }
 
     #[test]

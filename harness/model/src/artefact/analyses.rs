@@ -27,4 +27,7 @@ pub struct AnalysisPlace {
     pub context: Option<String>,
     /// Of the pods.
     pub namespace: String,
+    /// As in `cluster.json`; absent in older runs, and where it was unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }

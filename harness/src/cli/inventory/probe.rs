@@ -137,7 +137,7 @@ fn probed(home: &Home, args: &ProbeTarget) -> Result<Probe, i32> {
     let faults: Result<Vec<NodeFault>, String> =
         args.sim_faults.iter().map(|text| NodeFault::parse(text)).collect();
     let faults = faults.map_err(|why| usage(&format!("--sim-fault: {why}")))?;
-    interrupt::watch();
+    interrupt::watch_terminal();
     let simulated = inventory.kind == Kind::Simulated;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(simulated).build();
     let runtime = runtime.map_err(|error| report_error(&error.to_string()))?;
@@ -157,7 +157,7 @@ fn probed(home: &Home, args: &ProbeTarget) -> Result<Probe, i32> {
         } else {
             let name = store::new_run_id("probe");
             let fanout = args.ssh_fanout as usize;
-            let scope = ReachScope { run: &name, nodes: &nodes, seed: args.seed, fanout };
+            let scope = ReachScope { run: &name, nodes: &nodes, seed: args.seed, fanout, has_folder: false };
             let reached = Reached::new(&inventory, &scope);
             let reached = reached.map_err(|why| report_error(&why))?;
             reached.begin().await;

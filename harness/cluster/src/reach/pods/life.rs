@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// A list of a thousand pods has about 5 MB.
-const LIST_LIMIT: usize = 64 << 20;
+pub(super) const LIST_LIMIT: usize = 64 << 20;
 /// Between one list and the next while pods start or end.
 const LOOK: Duration = Duration::from_secs(2);
 /// How long deleted pods may take to be gone.
@@ -31,6 +31,13 @@ pub struct PodLeft {
     /// Why what it ran may still run once it is deleted.
     pub silent: Option<String>,
     uid: String,
+}
+
+impl PodLeft {
+    pub(super) fn new(name: &str, facts: &PodFacts) -> PodLeft {
+        let (node, uid) = (facts.node.clone(), facts.uid.clone());
+        PodLeft { name: name.to_owned(), node, silent: silence(facts), uid }
+    }
 }
 
 /// What became of the request to delete a pod.
@@ -147,13 +154,7 @@ impl Life<'_> {
     /// All of the run, whichever process made them.
     pub(super) async fn left(&self) -> Result<Vec<PodLeft>, ReachError> {
         let pods = self.list().await?;
-        let left = pods.into_iter().map(|(name, facts)| PodLeft {
-            name,
-            silent: silence(&facts),
-            node: facts.node,
-            uid: facts.uid,
-        });
-        Ok(left.collect())
+        Ok(pods.iter().map(|(name, facts)| PodLeft::new(name, facts)).collect())
     }
 
     /// Deletes these pods, and waits until they are gone. Gives those that are not, with the reason. A server that does

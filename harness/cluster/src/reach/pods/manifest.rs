@@ -1,6 +1,7 @@
 //! The pod that stands for a node: pinned to it, with its GPUs and EFA devices, and labelled as this run's. It needs no
 //! operator, no sshd, no service account and no object outside of its namespace.
 
+use super::maker;
 use base::digest::sha256;
 use config::inventory::{Instance, KubernetesReach};
 use serde_json::{Map, Value, json};
@@ -9,7 +10,8 @@ use serde_json::{Map, Value, json};
 pub(super) const CONTAINER: &str = "work";
 /// The label by which the pods of a run are found.
 pub(super) const RUN: &str = "harness/run";
-const OWNER: &str = "harness/owner";
+pub(super) const OWNER: &str = "harness/owner";
+pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "harness");
 const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 /// Older releases of Istio read the annotation, newer ones the label.
 const ISTIO: &str = "sidecar.istio.io/inject";
@@ -26,6 +28,8 @@ pub struct PodOwner {
     pub run: String,
     /// Who started it.
     pub person: String,
+    /// The process that makes them, where no run's folder knows of them.
+    pub process: Option<String>,
 }
 
 impl PodOwner {
@@ -58,7 +62,7 @@ fn short(text: &str) -> String {
 }
 
 /// A text as the value of a label, which holds 63 letters, digits, `-`, `_` and `.`.
-fn label(text: &str) -> String {
+pub(super) fn label(text: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     let fits = text.len() <= 63 && text.chars().all(allowed);
@@ -106,7 +110,7 @@ impl PodTemplate {
 
     pub(super) fn labels(&self, owner: &PodOwner) -> Map<String, Value> {
         let mut labels = Map::new();
-        labels.insert("app.kubernetes.io/managed-by".into(), "harness".into());
+        labels.insert(MANAGED_BY.0.into(), MANAGED_BY.1.into());
         labels.insert(RUN.into(), owner.label().into());
         labels.insert(OWNER.into(), label(&owner.person).into());
         labels.insert(ISTIO.into(), "false".into());
@@ -116,12 +120,16 @@ impl PodTemplate {
         labels
     }
 
-    /// Its own one, and those that keep a service mesh out, through which MPI and NCCL do not start, and Karpenter from ending
+    /// Its own ones, and those that keep a service mesh out, through which MPI and NCCL do not start, and Karpenter from ending
     /// its node.
-    pub(super) fn annotations(name: &str, value: &str) -> Value {
-        json!({
+    pub(super) fn annotations(owner: &PodOwner, name: &str, value: &str) -> Value {
+        let mut all = json!({
             name: value, ISTIO: "false", "linkerd.io/inject": "disabled", "karpenter.sh/do-not-disrupt": "true",
-        })
+        });
+        if let Some(process) = &owner.process {
+            all[maker::ANNOTATION] = process.as_str().into();
+        }
+        all
     }
 
     fn pod(&self, owner: &PodOwner, node: &str) -> Value {
@@ -135,7 +143,7 @@ impl PodTemplate {
             "kind": "Pod",
             "metadata": {
                 "name": owner.pod(node), "labels": self.labels(owner),
-                "annotations": Self::annotations("harness/node", node),
+                "annotations": Self::annotations(owner, "harness/node", node),
             },
             "spec": spec,
         })
@@ -253,9 +261,13 @@ mod tests {
 
     #[test]
     fn a_pod_is_pinned_to_its_node_with_its_devices_and_the_label_of_its_run() {
-        let owner = PodOwner { run: "20260101T000001Z-nccl-p5-0001".into(), person: "Jo Doe".into() };
+        let owner =
+            PodOwner { run: "20260101T000001Z-nccl-p5-0001".into(), person: "Jo Doe".into(), process: None };
         let list = template().list(&owner, &["p5-001"]);
         insta::assert_snapshot!(serde_json::to_string_pretty(&list).expect("JSON"));
+        let of_no_run = PodOwner { process: Some("a 1 2".into()), ..owner.clone() };
+        let of_no_run = template().list(&of_no_run, &["p5-001"]);
+        assert_eq!(of_no_run["items"][0]["metadata"]["annotations"]["harness/process"], "a 1 2");
         let plain = template().without_devices().list(&owner, &["p5-001"]);
         assert_eq!(plain["items"][0]["spec"]["containers"][0]["resources"]["limits"], json!({}));
     }

@@ -8,7 +8,10 @@
 mod incoming;
 mod kubectl;
 mod life;
+mod maker;
 mod manifest;
+mod orphans;
+mod server;
 mod state;
 mod tasks;
 #[cfg(test)]
@@ -16,7 +19,10 @@ mod tests;
 
 pub(crate) use kubectl::Kubectl;
 pub use life::PodLeft;
+pub use maker::{Maker, this_process};
 pub use manifest::{PodOwner, PodTemplate};
+pub use orphans::{Orphan, Orphans};
+pub use server::current_cluster;
 pub use tasks::{AnalysisPods, PodTasks};
 
 use super::output::{head, too_long};
@@ -97,6 +103,11 @@ impl Pods {
         self.makes = makes;
         self.template = self.template.without_devices();
         self
+    }
+
+    /// Whether a run's folder knows of them.
+    pub fn are_of_run(&self) -> bool {
+        self.owner.process.is_none()
     }
 
     /// The pods that are there under the label of the run.

@@ -3,6 +3,7 @@
 
 use super::kubectl::{Kubectl, complaint, is_refusal};
 use super::life::{Life, PodLeft};
+use super::maker::this_process;
 use super::manifest::{PodOwner, PodTemplate};
 use super::state::{PodFacts, PodState};
 use crate::interrupt;
@@ -30,7 +31,7 @@ impl AnalysisPods {
     /// Of this run, or of the analysis of this name that is of no run.
     pub fn new(context: Option<&str>, namespace: &str, run: &str, person: &str) -> AnalysisPods {
         // Other pods than those that stand for its nodes.
-        let owner = PodOwner { run: format!("analysis-{run}"), person: person.to_owned() };
+        let owner = PodOwner { run: analysis_of(run), person: person.to_owned(), process: None };
         let kubectl = Kubectl { context: context.map(str::to_owned), namespace: namespace.to_owned() };
         AnalysisPods { kubectl, owner }
     }
@@ -48,6 +49,11 @@ impl AnalysisPods {
     fn life(&self) -> Life<'_> {
         Life { kubectl: &self.kubectl, owner: &self.owner }
     }
+}
+
+/// The owner of the pods of the analyses of a run, or of the analysis of that name.
+pub(super) fn analysis_of(run: &str) -> String {
+    format!("analysis-{run}")
 }
 
 /// How tasks are asked for.
@@ -82,6 +88,13 @@ impl PodTasks {
             script,
             asked: RefCell::default(),
         }
+    }
+
+    /// The same of no run: they are found by the process that makes them.
+    #[must_use]
+    pub fn of_no_run(mut self) -> PodTasks {
+        self.pods.owner.process = this_process();
+        self
     }
 
     /// `name` is these tasks' alone, and their id. They are kept off some nodes, unless there are no others. Where one of
@@ -167,7 +180,7 @@ impl PodTasks {
             "kind": "Pod",
             "metadata": {
                 "name": pod, "labels": self.template.labels(&self.pods.owner),
-                "annotations": PodTemplate::annotations("harness/analysis", about),
+                "annotations": PodTemplate::annotations(&self.pods.owner, "harness/analysis", about),
             },
             "spec": spec,
         })

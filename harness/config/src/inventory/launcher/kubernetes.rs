@@ -106,7 +106,7 @@ impl KubernetesReach {
                 "longest_s",
                 "14400",
                 Type::Whole(limits),
-                "Kubernetes itself ends a pod after so many seconds, whatever became of the harness",
+                "Kubernetes itself ends a pod so many seconds after its start, whatever became of the harness",
             ),
             Key::usual(
                 "start_limit_s",
