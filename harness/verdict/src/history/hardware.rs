@@ -1,7 +1,7 @@
 //! Which hardware a node's name stood for in each run, by what its probe read: the UUIDs of its GPUs, else the machine's id.
 //! What a run says of hardware that is gone is no suspicion of what came in its place, and a GPU that moved is followed.
 
-use super::past::Run;
+use super::past::{Past, Run};
 use super::suspects::SuspectedPart;
 use model::artefact::{Probe, Value};
 use serde::{Deserialize, Serialize};
@@ -79,6 +79,12 @@ impl Hardware {
         (fewer > 0).then_some(kept * 2 >= fewer)
     }
 
+    /// Whether what the node proved then holds for what has its name now: the same machine, and none of its GPUs replaced.
+    /// Nothing where too little was read of either.
+    fn still_vouches(&self, now: &Hardware) -> Option<bool> {
+        self.is_same(now).map(|is_same| is_same && !self.may_be_gone("node", now))
+    }
+
     /// The id of a part by its name, `gpu3` or a device.
     pub(super) fn part_id(&self, part: &str) -> Option<PartId> {
         let gpu = self.gpus.get(part).cloned().map(PartId::Gpu);
@@ -138,9 +144,46 @@ pub(super) type Cluster = (bool, String);
 pub(super) type OfNodes = BTreeMap<String, Hardware>;
 
 /// What a probe read.
-pub(super) fn read_probe(probe: Probe) -> OfNodes {
-    let nodes = probe.nodes.into_iter();
-    nodes.filter_map(|node| Some((node.node, Hardware::from_facts(&node.facts)?))).collect()
+pub fn read_probe(probe: &Probe) -> BTreeMap<String, Hardware> {
+    let nodes = probe.nodes.iter();
+    nodes.filter_map(|node| Some((node.node.clone(), Hardware::from_facts(&node.facts)?))).collect()
+}
+
+/// What the newest probe of each node of a cluster read.
+pub fn newest(past: &Past, simulated: bool, inventory: &str) -> BTreeMap<String, Hardware> {
+    let wanted: Cluster = (simulated, inventory.to_owned());
+    let mut newest = OfNodes::new();
+    for run in past.runs.iter().filter(|run| cluster(run) == wanted) {
+        newest.extend(run.hardware().iter().map(|(node, hardware)| (node.clone(), hardware.clone())));
+    }
+    newest
+}
+
+/// Nodes for which what an earlier run showed may not hold.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Unvouched {
+    /// Their hardware is other than it was then.
+    pub other: Vec<String>,
+    /// Whether it is, was not read.
+    pub unknown: Vec<String>,
+}
+
+/// Which of these nodes are not, or may not be, the hardware that had their names then.
+pub fn unvouched(
+    nodes: &[String],
+    then: &BTreeMap<String, Hardware>,
+    now: &BTreeMap<String, Hardware>,
+) -> Unvouched {
+    let mut found = Unvouched::default();
+    for node in nodes {
+        let both = then.get(node).zip(now.get(node));
+        match both.and_then(|(then, now)| then.still_vouches(now)) {
+            Some(true) => {}
+            Some(false) => found.other.push(node.clone()),
+            None => found.unknown.push(node.clone()),
+        }
+    }
+    found
 }
 
 /// What the newest probes of a cluster show.

@@ -1,8 +1,9 @@
 //! Suspicion over runs in which nodes and GPUs come back as others under their old names.
 
+use super::hardware::{Unvouched, newest, read_probe, unvouched};
 use super::suspects::{Blamed, SuspectedPart, before, blamed};
 use crate::stored_runs::{Made, NIC, culprit, past};
-use model::artefact::{Culprit, ProbedNode, Status, Value};
+use model::artefact::{Culprit, Format, Probe, ProbedNode, Status, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 const GPUS: usize = 4;
@@ -157,4 +158,69 @@ fn a_thousand_replacements_inherit_no_suspicion_and_each_is_reported() {
     assert_eq!(suspected, open);
     assert_eq!(found.gone.into_keys().collect::<BTreeSet<_>>(), gone);
     assert!(gone.len() > 100 && open.len() > 500, "{} replaced, {} not", gone.len(), open.len());
+}
+
+fn probe(nodes: Vec<ProbedNode>) -> Probe {
+    Probe {
+        format: Format,
+        harness: "0.1.0".into(),
+        simulated: false,
+        inventory: "default".into(),
+        instance: "p5".into(),
+        at: "2026-03-01T08:00:00Z".into(),
+        nodes,
+    }
+}
+
+/// A thousand nodes that a run vouches for, and what its own seed has made of each since.
+#[test]
+fn a_thousand_replacements_inherit_no_acceptance_and_each_is_reported() {
+    let (mut then, mut now, mut nodes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut expected = Unvouched::default();
+    for seed in 0..1000 {
+        let name = format!("n{seed:04}");
+        let (old, mut own) = (gpus(&name), gpus(&name));
+        let gpu = (draw(seed, 1) % GPUS as u64) as usize;
+        let change = draw(seed, 2) % 8;
+        match change {
+            0 => own = gpus(&format!("{name}new")),
+            1 => own[gpu].push_str("new"),
+            // In other places, or fewer of them.
+            2 => own.rotate_left(gpu),
+            3 => {
+                own.remove(gpu);
+            }
+            _ => {}
+        }
+        if change != 4 {
+            then.push(node(&name, "i-1", &old));
+        }
+        if change != 5 {
+            now.push(node(&name, "i-1", &own));
+        }
+        match change {
+            0 | 1 => expected.other.push(name.clone()),
+            4 | 5 => expected.unknown.push(name.clone()),
+            _ => {}
+        }
+        nodes.push(name);
+    }
+    let (then, now) = (read_probe(&probe(then)), read_probe(&probe(now)));
+    assert_eq!(unvouched(&nodes, &then, &now), expected);
+    let counts = (expected.other.len(), expected.unknown.len());
+    assert!(counts.0 > 150 && counts.1 > 150 && counts.0 + counts.1 < 700, "{counts:?}");
+    assert_eq!(unvouched(&nodes, &now, &now).other, Vec::<String>::new());
+}
+
+#[test]
+fn the_newest_probe_of_each_node_is_taken() {
+    let runs = [
+        run(1, vec![node("p5-001", "i-1", &gpus("a")), node("p5-002", "i-2", &gpus("b"))], vec![]),
+        run(2, vec![node("p5-001", "i-1", &gpus("c"))], vec![]),
+        run(3, vec![], vec![]),
+    ];
+    let (_folder, past) = past(&runs);
+    let last = read_probe(&probe(vec![node("p5-001", "i-1", &gpus("c")), node("p5-002", "i-2", &gpus("b"))]));
+    assert_eq!(newest(&past, false, "default"), last);
+    assert!(newest(&past, true, "default").is_empty() && newest(&past, false, "other").is_empty());
 }
