@@ -211,6 +211,48 @@ pub(super) enum Now {
     Gone,
 }
 
+/// Nodes whose names stand for other machines than before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherMachines {
+    /// The first run that shows it.
+    pub since: usize,
+    /// Sorted.
+    pub nodes: Vec<String>,
+}
+
+/// Which of these nodes are other machines in the run `after` than in the run `before`, by the probes of all runs up to it.
+pub(super) fn other_machines(
+    past: &Past,
+    nodes: &BTreeSet<&String>,
+    (before, after): (usize, usize),
+) -> Vec<OtherMachines> {
+    let (Some(first), Some(last)) = (past.runs.get(before), past.runs.get(after)) else { return Vec::new() };
+    let of_cluster = cluster(last);
+    if cluster(first) != of_cluster {
+        return Vec::new();
+    }
+    let (mut then, mut since): (BTreeMap<&String, Hardware>, BTreeMap<&String, usize>) = Default::default();
+    let runs = past.runs.iter().enumerate().take(after + 1).filter(|(_, run)| cluster(run) == of_cluster);
+    for (at, run) in runs {
+        let probed = run.hardware();
+        for node in nodes {
+            let Some(now) = probed.get(*node) else { continue };
+            if at <= before {
+                then.insert(node, now.clone());
+            } else if then.get(*node).is_some_and(|then| then.is_other(now)) {
+                since.entry(node).or_insert(at);
+            } else {
+                since.remove(*node);
+            }
+        }
+    }
+    let mut found: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for (node, at) in since {
+        found.entry(at).or_default().push(node.clone());
+    }
+    found.into_iter().map(|(since, nodes)| OtherMachines { since, nodes }).collect()
+}
+
 impl Newest {
     fn add(&mut self, nodes: &Arc<OfNodes>) {
         // Probe after probe of a fleet reads the same.
