@@ -294,4 +294,13 @@ fn hardware_that_came_under_an_old_name_is_not_suspected_for_the_old() {
     assert_eq!((&gone["node"], gone["blamed_in"].as_array().map(Vec::len)), (&"p5-002".into(), Some(2)));
     let text = project.harness(&["history", "--suspects"]);
     assert!(text.stdout.contains("replaced: p5-002 rdmap113s0: other hardware"), "{}", text.all());
+    // The device alone is another.
+    let slow = ["--sim-fault", "p5-002:nic-slow=0.4@rdmap79s0"];
+    assert_eq!(run(&slow).blamed(), ["culprit p5-002 rdmap79s0"]);
+    project.write("inventory/mine.toml", &replaced("\"p5-002\", \"p5-002:rdmap79s0\""));
+    assert_eq!(run(&[]).code, Some(0));
+    let ran = run(&slow);
+    let expected =
+        "before: p5-002 rdmap79s0: the device has another GUID; not counted: blamed in 1 run".to_owned();
+    assert!(before(&ran).contains(&expected), "{}", ran.all());
 }

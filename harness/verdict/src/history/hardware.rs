@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub(super) const OTHER_HARDWARE: &str = "other hardware has this name now";
+const OTHER_GUID: &str = "the device has another GUID";
+
 /// What a probe read of one node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hardware {
@@ -49,21 +52,28 @@ impl Hardware {
         kept * 2 < self.gpus.len().min(now.gpus.len())
     }
 
-    /// Whether the part of such a node, `gpu3` or `node`, is not in the one with its name now. A driver that lists fewer GPUs
-    /// than before may have lost it.
+    /// Whether the part of such a node, `gpu3`, a device or `node`, is not in the one with its name now.
     pub fn is_gone(&self, part: &str, now: &Hardware) -> bool {
+        self.why_gone(part, now).is_some()
+    }
+
+    /// What shows that. A driver that lists fewer GPUs than before may have lost it.
+    fn why_gone(&self, part: &str, now: &Hardware) -> Option<&'static str> {
         let is_replaced = |uuid: &String| {
             now.place_of(uuid).is_none() && !now.gpus.is_empty() && now.gpus.len() >= self.gpus.len()
         };
-        self.is_other(now) || self.gpus.get(part).is_some_and(is_replaced)
+        if self.is_other(now) || self.gpus.get(part).is_some_and(is_replaced) {
+            return Some(OTHER_HARDWARE);
+        }
+        // Whether a device can have another without being replaced is not known.
+        let guids = self.nics.get(part).zip(now.nics.get(part));
+        guids.filter(|(then, now)| then != now).map(|_| OTHER_GUID)
     }
 
     /// Whether evidence about the part may be of hardware that is not there any more: the part is gone, or any GPU of a node
-    /// that is blamed as a whole, or the device has another GUID.
+    /// that is blamed as a whole.
     pub fn may_be_gone(&self, part: &str, now: &Hardware) -> bool {
-        let has_other = |device: &String, guid: &String| now.nics.get(device).is_some_and(|now| now != guid);
         self.is_gone(part, now)
-            || self.nics.get_key_value(part).is_some_and(|(device, guid)| has_other(device, guid))
             || (!self.gpus.contains_key(part) && self.gpus.keys().any(|gpu| self.is_gone(gpu, now)))
     }
 
@@ -207,8 +217,8 @@ pub(super) struct Identities {
 pub(super) enum Now {
     /// Under this name.
     Is(SuspectedPart),
-    /// Other hardware has its name, and it is nowhere else.
-    Gone,
+    /// Other hardware has its name, and it is nowhere else: what shows that.
+    Gone(&'static str),
 }
 
 /// Nodes whose names stand for other machines than before.
@@ -312,10 +322,8 @@ impl Identities {
         if let Some((node, place)) = then.gpus.get(&part.part).and_then(|uuid| newest.place_of(uuid)) {
             return Now::Is(SuspectedPart { node: node.to_owned(), part: place.to_owned(), ..part.clone() });
         }
-        match newest.nodes.get(&part.node) {
-            Some(own) if then.is_gone(&part.part, own) => Now::Gone,
-            _ => Now::Is(part.clone()),
-        }
+        let why = newest.nodes.get(&part.node).and_then(|own| then.why_gone(&part.part, own));
+        why.map_or_else(|| Now::Is(part.clone()), Now::Gone)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Suspicion over runs in which nodes and GPUs come back as others under their old names.
 
 use super::hardware::{Unvouched, newest, read_probe, unvouched};
-use super::suspects::{Blamed, SuspectedPart, before, blamed};
+use super::suspects::{Blamed, Replaced, SuspectedPart, before, blamed};
 use crate::stored_runs::{Made, NIC, culprit, past};
 use model::artefact::{Culprit, Format, Probe, ProbedNode, Status, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +42,8 @@ fn what_replaced_a_node_inherits_no_suspicion_and_is_reported() {
     let (_folder, past) = past(&runs);
     let Blamed { suspects, gone } = blamed(&past);
     assert_eq!(suspects, []);
-    assert_eq!(gone, BTreeMap::from([(part("p5-001", NIC), BTreeSet::from([0, 1]))]));
+    let replaced = Replaced { runs: BTreeSet::from([0, 1]), why: "other hardware has this name now" };
+    assert_eq!(gone, BTreeMap::from([(part("p5-001", NIC), replaced)]));
     let lines = before(&past, false, "default", &[culprit("p5-001", "gpu1")]);
     let expected =
         "before: p5-001 rdmap79s0: other hardware has this name now; not counted: blamed in 2 runs";
@@ -60,7 +61,7 @@ fn a_record_begins_with_the_hardware_and_runs_without_a_probe_change_nothing() {
     let (_folder, past) = past(&runs);
     let Blamed { suspects, gone } = blamed(&past);
     assert_eq!(suspects[0].culprit, [1, 2]);
-    assert_eq!(gone[&part("p5-001", NIC)], BTreeSet::from([0]));
+    assert_eq!(gone[&part("p5-001", NIC)].runs, BTreeSet::from([0]));
     // The runs on the hardware that is gone are not among those with it.
     assert!(!suspects[0].with.contains(&0), "{:?}", suspects[0]);
 }
@@ -82,6 +83,42 @@ fn a_gpu_that_moved_is_followed_and_one_in_its_old_place_is_not_suspected() {
     let Blamed { suspects, gone } = blamed(&past);
     let found: Vec<&SuspectedPart> = suspects.iter().map(|suspect| &suspect.component).collect();
     assert_eq!((found, gone.len()), (vec![&part("p5-002", "gpu3")], 0));
+}
+
+/// The same, with these GUIDs of the device that is blamed and of another.
+fn with_guids(mut node: ProbedNode, guids: [&str; 2]) -> ProbedNode {
+    let rows = [NIC, "rdmap80s0"].iter().zip(guids).filter(|(_, guid)| !guid.is_empty());
+    let rows = rows.map(|(nic, guid)| format!("{nic} {guid} 0000:4f:00.0")).collect();
+    node.facts.insert("nic_ids".to_owned(), Value::Names(rows));
+    node
+}
+
+#[test]
+fn a_nic_with_another_guid_under_its_name_keeps_no_suspicion() {
+    const OLD: [&str; 2] = ["00000000000000a1", "00000000000000a2"];
+    const NEW: &str = "00000000000000c1";
+    let found = |then: [&str; 2], now: [&str; 2]| {
+        let probed = |guids| vec![with_guids(node("p5-001", "i-1", &gpus("a")), guids)];
+        let runs = [run(1, probed(then), vec![culprit("p5-001", NIC)]), run(2, probed(now), vec![])];
+        let (_folder, past) = past(&runs);
+        let lines = before(&past, false, "default", &[culprit("p5-001", NIC)]);
+        let suspects = blamed(&past).suspects;
+        (suspects.into_iter().map(|one| one.component).collect::<Vec<_>>(), lines)
+    };
+    let expected = "before: p5-001 rdmap79s0: the device has another GUID; not counted: blamed in 1 run";
+    assert_eq!(found(OLD, [NEW, OLD[1]]), (vec![], vec![expected.to_owned()]));
+    // The same; another was replaced; one of the two is not there, or has a GUID that is none.
+    let none = "0000000000000000";
+    for (then, now) in [
+        (OLD, OLD),
+        (OLD, [OLD[0], NEW]),
+        (OLD, ["", OLD[1]]),
+        (OLD, [none, OLD[1]]),
+        (["", OLD[1]], OLD),
+        ([none, OLD[1]], OLD),
+    ] {
+        assert_eq!(found(then, now).0, [part("p5-001", NIC)], "{then:?} {now:?}");
+    }
 }
 
 #[test]
