@@ -553,6 +553,52 @@ fn partners_that_went_bad_since_reject_no_good_node() {
     assert!(none.code == Some(2) && none.stderr.contains("`--partners RANGE`"), "{}", none.all());
 }
 
+/// A node that was replaced under its old name has not passed what the old one passed.
+#[test]
+fn hardware_that_came_under_an_old_name_vouches_for_no_node() {
+    let project = Project::new();
+    let cluster = |replaced: &str| {
+        let text = format!(
+            "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-008]\"\n[reach]\nvia = \"slurm\"\n\
+             [world]\nreplaced = [{replaced}]\n"
+        );
+        project.write("inventory/mine.toml", &text);
+    };
+    let asked = |more: &[&str]| {
+        let args =
+            ["accept", "--inventory", "mine", "--out", "out", "--soak", "0", "--nodes", "p5-[005-008]"];
+        project.harness(&[&args[..], more].concat())
+    };
+    let passing = |more: &[&str]| {
+        let args = ["--suite", "acceptance-p5", "--inventory", "mine", "--nodes", "p5-[001-004]", "-q"];
+        let ran = project.harness(&[&args[..], more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.all());
+    };
+    cluster("");
+    passing(&["pair-all_gather"]);
+    let unread = asked(&["--dry-run"]);
+    let line = "; hardware then or now unknown, taken as the same: p5-[001-004]";
+    assert!(unread.code == Some(0) && unread.stdout.contains(line), "{}", unread.all());
+    passing(&["pair-all_gather", "--probe"]);
+    let same = asked(&["--dry-run"]);
+    assert!(same.stdout.contains("compared with p5-[001-004], which passed run "), "{}", same.all());
+    assert!(!same.stdout.contains("unknown") && !same.stdout.contains("not with"), "{}", same.all());
+    // Nothing that is stored has seen the new one: the preflight of the delivery does.
+    cluster("\"p5-002\"");
+    let ran = asked(&[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    let line = "  p5-002 is no longer a partner: its hardware is not what passed run ";
+    assert!(ran.stdout.contains(line), "{}", ran.all());
+    let withdrawn = listed(&certificate(&project, "out"), "withdrawn");
+    assert_eq!(withdrawn, [("p5-002".to_owned(), "preflight".to_owned())]);
+    // A later run has, which measured nothing between nodes.
+    cluster("\"p5-002\", \"p5-003:gpu1\"");
+    passing(&["node-all_reduce", "--probe"]);
+    let dry = asked(&["--dry-run"]);
+    assert!(dry.stdout.contains("compared with p5-[001,004], which passed run "), "{}", dry.all());
+    assert!(dry.stdout.contains("; not with p5-[002-003]: other hardware has the name now"), "{}", dry.all());
+}
+
 #[test]
 fn what_cannot_be_asked_is_refused_before_anything_is_launched() {
     let project = Project::new();

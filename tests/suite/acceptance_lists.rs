@@ -157,31 +157,75 @@ fn known() -> BTreeSet<String> {
     known
 }
 
-/// One fault for each fact: which fact is bad is part of its name here.
-const BAD_FACT: &str = "bad-fact@";
+fn tables<'a>(table: &'a toml::Table, key: &str) -> Vec<&'a toml::Table> {
+    let all = table.get(key).and_then(toml::Value::as_array).into_iter().flatten();
+    all.filter_map(toml::Value::as_table).collect()
+}
 
-/// What `red with` may name: faults that the canary or a scenario plants, and scenarios.
-fn rehearsed() -> BTreeSet<String> {
-    let scenarios = files(&root().join("tests/scenarios"));
-    let canary = root().join("suites/canary.toml");
-    let (mut planted, mut bad_facts) = (BTreeSet::new(), BTreeSet::new());
-    for file in scenarios.iter().chain([&canary]) {
-        let text = read(file);
-        let is_fact = |c: char| c.is_ascii_lowercase() || c == '_';
-        bad_facts.extend(text.match_indices(BAD_FACT).map(|(at, _)| {
-            let fact: String = text[at + BAD_FACT.len()..].chars().take_while(|c| is_fact(*c)).collect();
-            format!("{BAD_FACT}{fact}")
-        }));
-        let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '-');
-        planted.extend(words.map(str::to_owned));
+fn text(value: &toml::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The kind of `NODE:FAULT`. There is one fault for each fact: which fact is bad is part of its name here.
+fn kind(fault: &str) -> Option<String> {
+    let (_, fault) = fault.split_once(':')?;
+    let kind = fault.split(['=', '@']).next()?;
+    let is_kind = model::fault::Fault::FORMS.iter().any(|form| form.split(['=', '@']).next() == Some(kind));
+    let name = if kind == "bad-fact" { fault } else { kind };
+    is_kind.then(|| name.to_owned())
+}
+
+/// What a scenario with such a text rehearses: the faults that its commands set where they exit red, and itself.
+fn rehearsed_by(name: &str, scenario: &toml::Table) -> BTreeSet<String> {
+    let (row, mut names) = (toml::Table::new(), BTreeSet::new());
+    let rows = tables(scenario, "each");
+    for row in if rows.is_empty() { vec![&row] } else { rows } {
+        for step in tables(scenario, "step") {
+            let field = |key: &str| {
+                let written = step.get(key).map(text).unwrap_or_default();
+                row.iter().fold(written, |filled, (name, value)| {
+                    filled.replace(&format!("{{{name}}}"), &text(value))
+                })
+            };
+            if !["1", "3"].contains(&field("exit").as_str()) {
+                continue;
+            }
+            let command = field("run");
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let set = words.windows(2).filter(|pair| pair[0] == "--sim-fault");
+            names.extend(set.filter_map(|pair| kind(pair[1])).chain([name.to_owned()]));
+        }
     }
-    let kinds = model::fault::Fault::FORMS.into_iter().filter_map(|form| form.split(['=', '@']).next());
-    let mut names: BTreeSet<String> =
-        kinds.filter(|kind| planted.contains(*kind)).map(str::to_owned).collect();
-    names.extend(bad_facts);
-    let stems = scenarios.iter().filter_map(|file| file.file_stem());
-    names.extend(stems.map(|stem| stem.to_string_lossy().into_owned()));
     names
+}
+
+/// What `red with` may name: faults of commands and cases that end red with them, and scenarios with such a command.
+fn rehearsed() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for file in files(&root().join("tests/scenarios")) {
+        // Inventories of scenarios have fields that are no TOML yet, and no steps.
+        let Ok(scenario) = toml::from_str(&read(&file)) else { continue };
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        names.extend(rehearsed_by(&stem, &scenario));
+    }
+    let canary: toml::Table = toml::from_str(&read(&root().join("suites/canary.toml"))).expect("a suite");
+    let cases = tables(&canary, "case").into_iter().filter(|case| case.contains_key("must_end"));
+    let set = cases.filter_map(|case| case.get("sim_faults")?.as_array()).flatten();
+    names.extend(set.filter_map(toml::Value::as_str).filter_map(kind));
+    names
+}
+
+#[test]
+fn a_fault_counts_only_where_a_command_sets_it_and_exits_red() {
+    let scenario = |text: &str| rehearsed_by("itself", &toml::from_str(text).expect("TOML"));
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
+    let text = "about = \"gpu-slow, not disk-slow\"\n# nic-slow\neach = [{ fault = \"hang\", exit = 3 }, { fault = \
+                \"corrupt@1\", exit = 0 }]\n[[step]]\nrun = \"--sim-fault n:{fault} memory-slow\"\nexit = \"{exit}\"\n\
+                out = [\"node-fails\"]\n[[step]]\nrun = \"--sim-fault n:nan-loss\"\nexit = 2\n";
+    assert_eq!(scenario(text), set(&["hang", "itself"]));
+    let two = "[[step]]\nrun = \"--sim-fault a:bad-fact@swap --sim-fault b:disk-slow=0.4 -q\"\nexit = 1\n";
+    assert_eq!(scenario(two), set(&["bad-fact@swap", "disk-slow", "itself"]));
+    assert_eq!(scenario("[[step]]\nrun = \"--sim-fault a:no-such\"\nexit = 0\n"), set(&[]));
 }
 
 #[test]
@@ -202,7 +246,9 @@ fn what_the_rows_name_is_there() {
             wrong.push(format!("{place}: `by`: no metric, fact, code, case or verb: {word}"));
         }
         for word in quoted(row.red_with).filter(|word| !rehearsed.contains(*word)) {
-            wrong.push(format!("{place}: `red with`: no fault that is planted, and no scenario: {word}"));
+            wrong.push(format!(
+                "{place}: `red with`: nothing ends red with this fault, and no such scenario: {word}"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{PAGE}: {wrong:#?}");

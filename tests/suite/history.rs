@@ -3,7 +3,7 @@
 use crate::little::pairs;
 use crate::project::{Project, Ran, remove_digests};
 use metric::Metrics;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
@@ -85,6 +85,29 @@ fn a_step_is_reported_with_its_run_and_the_software_that_changed_there() {
     let both = project.harness(&["history", "nccl.busbw"]);
     assert!(both.stdout.contains("series; choose among them with --where"), "{}", both.all());
     assert!(both.stdout.contains(&format!("a step, from {} on", ids[8])), "{}", both.all());
+}
+
+#[test]
+fn a_step_whose_node_was_swapped_names_it_and_the_run() {
+    let factors: Vec<f64> = (0..16).map(|at| noise(at) * if at < 8 { 1.0 } else { 0.8 }).collect();
+    let (project, ids) = runs(&factors, |_| "2.23.4");
+    for (at, id) in ids.iter().enumerate() {
+        let machine = if at < 8 { "i-0a" } else { "i-0b" };
+        let node = |name: &str, machine: &str| json!({ "node": name, "facts": { "machine": machine } });
+        let probe = json!({
+            "format": 1, "harness": "0.1.0", "simulated": true, "inventory": "default", "instance": "sim-p5",
+            "at": "2026-01-01T03:10:00Z", "nodes": [node("p5-001", "i-1"), node("p5-002", machine)],
+        });
+        fs::write(project.path().join("runs").join(id).join("probe.json"), probe.to_string())
+            .expect("written");
+    }
+    let output = project.harness(&ONE);
+    let line = format!("\n  hardware: p5-002 is another machine since run {}\n", ids[8]);
+    assert!(output.stdout.contains(&line), "{}", output.all());
+    let json = project.harness(&[&ONE[..], &["--format", "json"]].concat());
+    let document: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let hardware = &document["series"][0]["changes"][0]["hardware"];
+    assert_eq!(*hardware, json!([{ "nodes": ["p5-002"], "since": ids[8] }]), "{}", json.all());
 }
 
 #[test]
@@ -271,4 +294,13 @@ fn hardware_that_came_under_an_old_name_is_not_suspected_for_the_old() {
     assert_eq!((&gone["node"], gone["blamed_in"].as_array().map(Vec::len)), (&"p5-002".into(), Some(2)));
     let text = project.harness(&["history", "--suspects"]);
     assert!(text.stdout.contains("replaced: p5-002 rdmap113s0: other hardware"), "{}", text.all());
+    // The device alone is another.
+    let slow = ["--sim-fault", "p5-002:nic-slow=0.4@rdmap79s0"];
+    assert_eq!(run(&slow).blamed(), ["culprit p5-002 rdmap79s0"]);
+    project.write("inventory/mine.toml", &replaced("\"p5-002\", \"p5-002:rdmap79s0\""));
+    assert_eq!(run(&[]).code, Some(0));
+    let ran = run(&slow);
+    let expected =
+        "before: p5-002 rdmap79s0: the device has another GUID; not counted: blamed in 1 run".to_owned();
+    assert!(before(&ran).contains(&expected), "{}", ran.all());
 }

@@ -256,3 +256,19 @@ fn each_kind_that_runs_a_program_runs_it_in_the_container_of_the_inventory() {
         assert!(script.contains("--container-image=/fsx/x.sqsh"), "{case}\n{script}");
     }
 }
+
+#[test]
+fn fio_of_the_shared_file_system_works_in_the_folder_of_the_run() {
+    let case = "recipes = [\"fio\"]\nplacement = \"each\"\n\
+                workload = { kind = \"fio\", directory = \"shared\", access = \"read\" }\n\
+                assert = [{ metric = \"fio.errors\", per = \"node\", equals = 0 }]";
+    let suites = [suite("x", case)];
+    let mut inventory = inventory("real", SLURM, "");
+    let made = plan(&suites, &inventory, None, request(2)).expect("a plan");
+    let files = made.cases.iter().flat_map(|case| &case.jobs).flat_map(|job| &job.files);
+    let scripts: Vec<&str> = files.filter_map(|file| file.text.as_deref()).collect();
+    assert!(scripts.concat().contains("--directory=/fsx/run"), "{scripts:#?}");
+    inventory.paths.shared = "/fs:x".to_owned();
+    let refused = plan(&suites, &inventory, None, request(2)).expect_err("a colon").join("; ");
+    assert!(refused.contains("change `paths.shared`: `/fs:x/run`"), "{refused}");
+}

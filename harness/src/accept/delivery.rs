@@ -1,6 +1,7 @@
 //! The folder of a delivery: its runs, one after the other under names that follow from their order, so that a resumed
 //! delivery finds what was done and makes what was not. What the runs are is decided in `stages`.
 
+use super::partners::VouchingRun;
 use crate::report::{estimate_s, node_hours};
 use crate::session::past_events::PastEvents;
 use crate::session::{RunOptions, execution, planning, run_cluster};
@@ -34,6 +35,9 @@ pub(crate) struct DeliveryRequest {
     pub partners: Vec<String>,
     /// Why the partners are taken for good.
     pub vouched: String,
+    /// The run that vouches for them, where no person does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vouching: Option<VouchingRun>,
     pub budget: Option<f64>,
     pub seed: u64,
     pub sim_faults: Vec<String>,

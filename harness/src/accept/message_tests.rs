@@ -11,6 +11,7 @@ use std::path::Path;
 use verdict::accept::schedule::Schedule;
 use verdict::accept::soak::growth::Growth;
 use verdict::accept::stages::Stage;
+use verdict::history::hardware::Unvouched;
 
 fn names<const N: usize>(names: [&str; N]) -> Vec<String> {
     names.map(str::to_owned).to_vec()
@@ -224,4 +225,25 @@ fn messages_of_errors() {
         given_up("groups of nodes"),
     ];
     insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn who_vouches_is_said_with_those_that_are_other_hardware_now_or_may_be() {
+    let vouched = |blamed: &[String], other: &[&str], unknown: &[&str]| {
+        let owned = |nodes: &[&str]| nodes.iter().map(|node| (*node).to_owned()).collect();
+        let unvouched = Unvouched { other: owned(other), unknown: owned(unknown) };
+        messages::vouched(&names(["p5-001", "p5-002"]), "r1", blamed, &unvouched)
+    };
+    assert_eq!(vouched(&[], &[], &[]), "p5-[001-002], which passed run r1");
+    assert_eq!(
+        vouched(&names(["p5-003"]), &["p5-004"], &["p5-002"]),
+        "p5-[001-002], which passed run r1; not with p5-003, which a run blames and none has cleared (`harness \
+         history --suspects`); not with p5-004: other hardware has the name now; hardware then or now unknown, \
+         taken as the same: p5-002"
+    );
+    assert_eq!(messages::other_hardware("r1"), "its hardware is not what passed run r1");
+    assert_eq!(
+        messages::hardware_unread(&names(["p5-001"]), "r1"),
+        "whether partners have the hardware that passed run r1: unknown, taken as the same: p5-001"
+    );
 }

@@ -11,6 +11,7 @@ use std::path::Path;
 use verdict::accept::schedule::Schedule;
 use verdict::accept::soak::growth::Growth;
 use verdict::accept::soak::moment;
+use verdict::history::hardware::Unvouched;
 
 pub(crate) fn heading(nodes: &[String], suite: &str, vouched: &str, is_simulated: bool) -> String {
     let simulated = if is_simulated { " (SIMULATED)" } else { "" };
@@ -247,15 +248,33 @@ pub(crate) fn partner_is_new(node: &str) -> String {
     format!("--partners: a node cannot be new and known to be good: `{node}`")
 }
 
-pub(crate) fn vouched(good: &[String], run: &str, blamed: &[String]) -> String {
-    let vouched = format!("{}, which passed run {run}", nodeset::fold(good));
-    match blamed.is_empty() {
-        true => vouched,
-        false => format!(
-            "{vouched}; not with {}, which a run blames and none has cleared (`harness history --suspects`)",
+pub(crate) fn vouched(good: &[String], run: &str, blamed: &[String], unvouched: &Unvouched) -> String {
+    let mut vouched = format!("{}, which passed run {run}", nodeset::fold(good));
+    if !blamed.is_empty() {
+        vouched += &format!(
+            "; not with {}, which a run blames and none has cleared (`harness history --suspects`)",
             nodeset::fold(blamed)
-        ),
+        );
     }
+    if !unvouched.other.is_empty() {
+        vouched +=
+            &format!("; not with {}: other hardware has the name now", nodeset::fold(&unvouched.other));
+    }
+    if !unvouched.unknown.is_empty() {
+        let nodes = nodeset::fold(&unvouched.unknown);
+        vouched += &format!("; hardware then or now unknown, taken as the same: {nodes}");
+    }
+    vouched
+}
+
+/// Why a partner is none.
+pub(crate) fn other_hardware(run: &str) -> String {
+    format!("its hardware is not what passed run {run}")
+}
+
+pub(crate) fn hardware_unread(partners: &[String], run: &str) -> String {
+    let nodes = nodeset::fold(partners);
+    format!("whether partners have the hardware that passed run {run}: unknown, taken as the same: {nodes}")
 }
 
 pub(crate) fn no_partners(inventory: &str, others: &[String]) -> String {

@@ -166,14 +166,14 @@ fn begin_new(
         if !inventory.is_simulated() && !request.sim_faults.is_empty() {
             return Err(one(messages::fault_of_real_cluster(&inventory.name)));
         }
-        let (partners, vouched) =
-            partners::choose(home, inventory, &nodes, request.partners.as_deref()).map_err(one)?;
+        let partners = partners::choose(home, inventory, &nodes, request.partners.as_deref()).map_err(one)?;
         let asked = DeliveryRequest {
             suite: suite.clone(),
             inventory: request.inventory.clone(),
             nodes,
-            partners,
-            vouched,
+            partners: partners.nodes,
+            vouched: partners.vouched,
+            vouching: partners.vouching,
             budget: request.budget,
             seed: request.seed,
             sim_faults: request.sim_faults.clone(),
@@ -233,6 +233,7 @@ pub(crate) fn accept_all(
         nodes: inventory.nodes.clone(),
         partners: Vec::new(),
         vouched: "each other".to_owned(),
+        vouching: None,
         budget: None,
         seed,
         sim_faults: Vec::new(),

@@ -4,21 +4,50 @@ use super::messages;
 use base::nodeset;
 use config::inventory::Inventory;
 use model::artefact::Status;
-use std::collections::BTreeSet;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use store::{self, Home, Stored, vetting};
+use verdict::history::hardware::{self, Hardware};
 use verdict::history::past::{self, RunKind};
 use verdict::history::suspects;
 
 const NONE: &str = "none";
 
-/// The partners, and why they are taken for good.
+/// Who is compared with.
+#[derive(Default)]
+pub(crate) struct Partners {
+    pub nodes: Vec<String>,
+    /// Why they are taken for good.
+    pub vouched: String,
+    /// Nothing where a person named them.
+    pub vouching: Option<VouchingRun>,
+}
+
+/// The run that the partners passed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct VouchingRun {
+    pub run: String,
+    /// What its probe read of them.
+    pub hardware: BTreeMap<String, Hardware>,
+}
+
+/// What stored runs of the cluster show of its nodes.
+#[derive(Default)]
+struct StoredRuns {
+    /// Those that a run blames and none has cleared.
+    suspects: BTreeSet<String>,
+    /// By the newest probe of each.
+    hardware: BTreeMap<String, Hardware>,
+}
+
 pub(crate) fn choose(
     home: &Home,
     inventory: &Inventory,
     nodes: &[String],
     named: Option<&str>,
-) -> Result<(Vec<String>, String), String> {
-    let among = || (Vec::new(), "each other: no node is known to be good".to_owned());
+) -> Result<Partners, String> {
+    let among =
+        || Partners { vouched: "each other: no node is known to be good".to_owned(), ..Partners::default() };
     let others: Vec<String> = inventory.nodes.iter().filter(|node| !nodes.contains(node)).cloned().collect();
     match named {
         Some(NONE) => Ok(among()),
@@ -29,30 +58,33 @@ pub(crate) fn choose(
                 None => {
                     let vouched =
                         format!("{}, which were named as known to be good", nodeset::fold(&partners));
-                    Ok((partners, vouched))
+                    Ok(Partners { nodes: partners, vouched, vouching: None })
                 }
             }
         }
         None if others.is_empty() => Ok(among()),
         None => {
-            let suspects = suspects(home, inventory)?;
-            vouched_for(home, inventory, &others, &suspects)
+            let known = StoredRuns::read(home, inventory)?;
+            vouched_for(home, inventory, &others, &known)
                 .ok_or_else(|| messages::no_partners(&inventory.name, &others))
         }
     }
 }
 
-/// Nodes of this cluster that a run blames and none has cleared.
-fn suspects(home: &Home, inventory: &Inventory) -> Result<BTreeSet<String>, String> {
-    let folder = home.path().join("runs");
-    if !folder.is_dir() {
-        return Ok(BTreeSet::new());
+impl StoredRuns {
+    fn read(home: &Home, inventory: &Inventory) -> Result<StoredRuns, String> {
+        let folder = home.path().join("runs");
+        if !folder.is_dir() {
+            return Ok(StoredRuns::default());
+        }
+        let kind = if inventory.is_simulated() { RunKind::Simulated } else { RunKind::Real };
+        let past = past::read(&folder)?;
+        let hardware = hardware::newest(&past, inventory.is_simulated(), &inventory.name);
+        let past = past.only(kind);
+        let open = suspects::suspects(&past).into_iter().filter(|suspect| suspect.is_open());
+        let own = open.filter(|suspect| suspect.component.inventory == inventory.name);
+        Ok(StoredRuns { suspects: own.map(|suspect| suspect.component.node).collect(), hardware })
     }
-    let kind = if inventory.is_simulated() { RunKind::Simulated } else { RunKind::Real };
-    let past = past::read(&folder)?.only(kind);
-    let open = suspects::suspects(&past).into_iter().filter(|suspect| suspect.is_open());
-    let own = open.filter(|suspect| suspect.component.inventory == inventory.name);
-    Ok(own.map(|suspect| suspect.component.node).collect())
 }
 
 /// Metrics of what an acceptance measures between nodes.
@@ -80,8 +112,8 @@ fn vouched_for(
     home: &Home,
     inventory: &Inventory,
     others: &[String],
-    suspects: &BTreeSet<String>,
-) -> Option<(Vec<String>, String)> {
+    known: &StoredRuns,
+) -> Option<Partners> {
     home.runs().iter().rev().find_map(|folder| {
         if store::is_foreign(folder) || vetting::refused(folder).is_some() {
             return None;
@@ -101,10 +133,17 @@ fn vouched_for(
             .iter()
             .filter(|node| passed.contains(*node))
             .cloned()
-            .partition(|node| suspects.contains(node));
-        (!good.is_empty()).then(|| {
-            let vouched = messages::vouched(&good, &summary.run_id, &blamed);
-            (good, vouched)
+            .partition(|node| known.suspects.contains(node));
+        // What cannot be read says of no hardware that it is other.
+        let then =
+            stored.probe().ok().flatten().map(|probe| hardware::read_probe(&probe)).unwrap_or_default();
+        let unvouched = hardware::unvouched(&good, &then, &known.hardware);
+        let nodes: Vec<String> = good.into_iter().filter(|node| !unvouched.other.contains(node)).collect();
+        (!nodes.is_empty()).then(|| {
+            let vouched = messages::vouched(&nodes, &summary.run_id, &blamed, &unvouched);
+            let hardware = then.into_iter().filter(|(node, _)| nodes.contains(node)).collect();
+            let vouching = Some(VouchingRun { run: summary.run_id, hardware });
+            Partners { nodes, vouched, vouching }
         })
     })
 }

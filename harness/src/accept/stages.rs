@@ -14,6 +14,7 @@ use model::artefact::{Probe, Status};
 use verdict::accept::node_status::{NodeStatus, did_well_together, node_statuses};
 use verdict::accept::schedule::{Open, RunResult, line};
 use verdict::accept::stages::Stage;
+use verdict::history::hardware;
 use verdict::isolate::code::Code;
 use verdict::isolate::evidence::{self, EvidenceLine};
 
@@ -105,11 +106,27 @@ impl AcceptanceSession {
                 }
             }
         }
+        self.withdraw_other_hardware(&made);
         if let Some(nics) = plan::reported_names(&self.delivery.inventory, &made) {
             self.delivery.inventory.instance.take_device_names(&nics);
         }
         self.probe = Some(made);
         Ok(())
+    }
+
+    /// What a run showed of its partners holds for the hardware that they were then.
+    fn withdraw_other_hardware(&mut self, made: &Probe) {
+        let Some(vouching) = &self.delivery.record.asked.vouching else { return };
+        // What the run itself did not read is reported where it was chosen.
+        let was_read = |node: &&String| vouching.hardware.contains_key(*node);
+        let partners: Vec<String> = self.schedule.partners.iter().filter(was_read).cloned().collect();
+        let found = hardware::unvouched(&partners, &vouching.hardware, &hardware::read_probe(made));
+        for node in &found.other {
+            self.schedule.withdraw(Stage::Preflight, node, &messages::other_hardware(&vouching.run));
+        }
+        if !found.unknown.is_empty() {
+            self.notes.push(messages::hardware_unread(&found.unknown, &vouching.run));
+        }
     }
 
     fn ask(&self) -> Result<Probe, Stopped> {

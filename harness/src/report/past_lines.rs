@@ -1,5 +1,6 @@
 //! Many runs for a person: what became of a number from run to run, and which folders are not counted.
 
+use base::nodeset;
 use base::text::{count, show};
 use std::collections::BTreeMap;
 use verdict::history::change::{FEWEST_RUNS, Shape};
@@ -22,7 +23,8 @@ pub(crate) fn not_counted(past: &Past) -> String {
     lines.collect()
 }
 
-/// What became of a series, a line each: where it changed, with the software that differs on both sides.
+/// What became of a series, a line each: where it changed, with the software and the machines that differ on both
+/// sides.
 pub(crate) fn series_changes(past: &Past, series: &Series) -> Vec<String> {
     let mut lines = Vec::new();
     let show_value = |value: f64| series.unit.show(value);
@@ -65,6 +67,10 @@ pub(crate) fn series_changes(past: &Past, series: &Series) -> Vec<String> {
         }
         lines
             .extend(changed.software.iter().map(|difference| format!("  {}", show(&difference.to_string()))));
+        lines.extend(changed.hardware.iter().map(|other| {
+            let are = if other.nodes.len() == 1 { "is another machine" } else { "are other machines" };
+            format!("  hardware: {} {are} since run {}", show(&nodeset::fold(&other.nodes)), id(other.since))
+        }));
     }
     if let Some(bounds) = series.newest_off {
         lines.push(format!(

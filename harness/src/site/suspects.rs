@@ -63,12 +63,8 @@ pub(super) fn section(page: &SitePage, out: &mut dyn Write) -> io::Result<()> {
         }
         writeln!(out, "</ul>\n</details>")?;
     }
-    for (component, runs) in &page.blamed.gone {
-        writeln!(
-            out,
-            "<p class=\"of\">Replaced: {}</p>",
-            escaped(&show(&not_counted(component, runs.len())))
-        )?;
+    for (component, replaced) in &page.blamed.gone {
+        writeln!(out, "<p class=\"of\">Replaced: {}</p>", escaped(&show(&not_counted(component, replaced))))?;
     }
     writeln!(out, "</section>")
 }

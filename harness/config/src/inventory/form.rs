@@ -158,7 +158,7 @@ pub(super) fn world() -> Form {
         Key::optional(
             "replaced",
             Type::texts(),
-            "nodes, and GPUs as `p5-002:gpu3`, that are other hardware under their old names",
+            "nodes, GPUs as `p5-002:gpu3` and NICs as `p5-002:rdmap79s0` that are other hardware under their old names",
         ),
         Key::optional(
             "slow_with",

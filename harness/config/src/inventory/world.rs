@@ -63,7 +63,8 @@ pub struct WorldSettings {
     pub image_import_fails: bool,
     /// Seconds that the start of a job takes on one node over ssh: more on a busy machine.
     pub ssh_launch_s: f64,
-    /// Nodes, and GPUs as `p5-002:gpu3`, that are other hardware under their old names; each time once.
+    /// Nodes, GPUs as `p5-002:gpu3` and NICs as `p5-002:rdmap79s0` that are other hardware under their old names; each time
+    /// once.
     pub replaced: Vec<String>,
     /// The remaining fraction of every rate where a job has this variable (`NCCL_ALGO=Tree`) or image; 0 where it cannot start.
     pub slow_with: BTreeMap<String, f64>,

@@ -3,7 +3,7 @@
 use super::super::placement::Placed;
 use super::{Context, JobPlan, LAUNCH_S, PlannedStep, WorkloadPlanner};
 use config::inventory::Instance;
-use config::suite::{Case, Fio, NodeTool, Placement, Tool};
+use config::suite::{Case, Fio, FioDirectory, NodeTool, Placement, Tool};
 use job::script::{Run, Step, files};
 use model::artefact::{ExpectedFile, FileKind, WorkloadFacts};
 
@@ -22,7 +22,7 @@ impl WorkloadPlanner for NodeTool {
 
     fn step(&self, site: JobPlan<'_>) -> Result<PlannedStep, String> {
         let mut argv = vec![self.program.clone()];
-        argv.extend(arguments(&self.tool, site.run_id, site.placed.nodes.first().map_or("", String::as_str)));
+        argv.extend(arguments(&self.tool, &site)?);
         argv.extend(self.args.iter().cloned());
         // The number of seconds is the last word of gpu-burn.
         if let Tool::GpuBurn { seconds, .. } = self.tool {
@@ -72,13 +72,32 @@ impl WorkloadPlanner for NodeTool {
     }
 }
 
-fn arguments(tool: &Tool, run_id: &str, node: &str) -> Vec<String> {
-    match tool {
+fn arguments(tool: &Tool, site: &JobPlan<'_>) -> Result<Vec<String>, String> {
+    Ok(match tool {
         Tool::DcgmDiag { level } => owned(&["diag", "-j", "-r", &level.to_string()]),
         Tool::NvBandwidth => owned(&["-j", "-t"]).into_iter().chain(owned(&COPIES)).collect(),
         Tool::GpuBurn { tensor_cores: true, .. } => owned(&["-tc"]),
         Tool::GpuBurn { .. } | Tool::Stream => Vec::new(),
-        Tool::Fio(fio) => fio_arguments(fio, run_id, node),
+        Tool::Fio(fio) => {
+            let node = site.placed.nodes.first().map_or("", String::as_str);
+            fio_arguments(fio, &directory(fio, site)?, site.run_id, node)
+        }
+    })
+}
+
+/// A run has its folder in `paths.shared`, so that what a killed fio leaves there goes with it.
+fn directory(fio: &Fio, site: &JobPlan<'_>) -> Result<String, String> {
+    let folder = match &fio.directory {
+        FioDirectory::Path(path) => return Ok(path.clone()),
+        FioDirectory::Shared => {
+            format!("{}/{}", site.inventory.paths.shared.trim_end_matches('/'), site.run_id)
+        }
+    };
+    match folder.contains(':') {
+        true => {
+            Err(format!("fio takes `:` for the end of a folder's name: change `paths.shared`: `{folder}`"))
+        }
+        false => Ok(folder),
     }
 }
 
@@ -88,12 +107,12 @@ fn owned(arguments: &[&str]) -> Vec<String> {
 
 /// Its files have the names of run and node: on a file system that nodes share they are no other's, and they are removed at
 /// the end.
-fn fio_arguments(fio: &Fio, run_id: &str, node: &str) -> Vec<String> {
+fn fio_arguments(fio: &Fio, directory: &str, run_id: &str, node: &str) -> Vec<String> {
     let seconds = fio.seconds;
     vec![
         "--name=harness".to_owned(),
         format!("--filename_format=harness-{run_id}-{node}.$jobnum"),
-        format!("--directory={}", fio.directory),
+        format!("--directory={directory}"),
         format!("--rw={}", fio.access),
         format!("--bs={}", fio.block),
         format!("--size={}", fio.size),

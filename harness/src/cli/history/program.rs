@@ -4,6 +4,7 @@ use crate::cli::columns::comma_separated;
 use model::artefact::Format;
 use serde_json::{Value, json};
 use verdict::history::change::{FALSE_ALARMS, Shape};
+use verdict::history::hardware::OtherMachines;
 use verdict::history::past::{Past, Run};
 use verdict::history::series::{Found, Point, Series};
 
@@ -47,6 +48,8 @@ fn one(past: &Past, series: &Series) -> Value {
             change["before"] = json!(id(changed.before));
             change["after"] = json!(id(changed.after));
             change["software"] = json!(changed.software);
+            let other = |one: &OtherMachines| json!({ "nodes": one.nodes, "since": id(one.since) });
+            change["hardware"] = changed.hardware.iter().map(other).collect();
             change
         })
         .collect();

@@ -68,8 +68,8 @@ fn text(past: &Past, Blamed { suspects: all, gone }: &Blamed) -> String {
         rows.extend(all.iter().map(|suspect| cells(past, suspect).map(|cell| show(&cell)).to_vec()));
         text.push_str(&columns(&rows));
     }
-    for (component, runs) in gone {
-        text.push_str(&format!("replaced: {}\n", show(&not_counted(component, runs.len()))));
+    for (component, replaced) in gone {
+        text.push_str(&format!("replaced: {}\n", show(&not_counted(component, replaced))));
     }
     let partial = past.runs.iter().filter(|run| !run.partial.is_empty());
     for run in partial {
@@ -105,9 +105,9 @@ fn json(past: &Past, Blamed { suspects: all, gone }: &Blamed) -> String {
         "format": Format::<1>,
         "simulated": past.runs.iter().any(Run::is_simulated),
         "suspects": all.iter().map(one).collect::<Vec<_>>(),
-        "replaced": gone.iter().map(|(part, runs)| json!({
+        "replaced": gone.iter().map(|(part, replaced)| json!({
             "node": part.node, "part": part.part, "inventory": part.inventory, "simulated": part.simulated,
-            "blamed_in": ids(&mut runs.iter()),
+            "blamed_in": ids(&mut replaced.runs.iter()), "why": replaced.why,
         })).collect::<Vec<_>>(),
         "not_whole": partial.map(|run| json!({ "run": run.id(), "why": run.partial })).collect::<Vec<_>>(),
         "not_counted": past.passed.iter().map(|passed| json!({ "run": passed.name, "why": passed.why })).collect::<Vec<_>>(),

@@ -1,12 +1,15 @@
 //! Which hardware a node's name stood for in each run, by what its probe read: the UUIDs of its GPUs, else the machine's id.
 //! What a run says of hardware that is gone is no suspicion of what came in its place, and a GPU that moved is followed.
 
-use super::past::Run;
+use super::past::{Past, Run};
 use super::suspects::SuspectedPart;
 use model::artefact::{Probe, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+pub(super) const OTHER_HARDWARE: &str = "other hardware has this name now";
+const OTHER_GUID: &str = "the device has another GUID";
 
 /// What a probe read of one node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,21 +52,28 @@ impl Hardware {
         kept * 2 < self.gpus.len().min(now.gpus.len())
     }
 
-    /// Whether the part of such a node, `gpu3` or `node`, is not in the one with its name now. A driver that lists fewer GPUs
-    /// than before may have lost it.
+    /// Whether the part of such a node, `gpu3`, a device or `node`, is not in the one with its name now.
     pub fn is_gone(&self, part: &str, now: &Hardware) -> bool {
+        self.why_gone(part, now).is_some()
+    }
+
+    /// What shows that. A driver that lists fewer GPUs than before may have lost it.
+    fn why_gone(&self, part: &str, now: &Hardware) -> Option<&'static str> {
         let is_replaced = |uuid: &String| {
             now.place_of(uuid).is_none() && !now.gpus.is_empty() && now.gpus.len() >= self.gpus.len()
         };
-        self.is_other(now) || self.gpus.get(part).is_some_and(is_replaced)
+        if self.is_other(now) || self.gpus.get(part).is_some_and(is_replaced) {
+            return Some(OTHER_HARDWARE);
+        }
+        // Whether a device can have another without being replaced is not known.
+        let guids = self.nics.get(part).zip(now.nics.get(part));
+        guids.filter(|(then, now)| then != now).map(|_| OTHER_GUID)
     }
 
     /// Whether evidence about the part may be of hardware that is not there any more: the part is gone, or any GPU of a node
-    /// that is blamed as a whole, or the device has another GUID.
+    /// that is blamed as a whole.
     pub fn may_be_gone(&self, part: &str, now: &Hardware) -> bool {
-        let has_other = |device: &String, guid: &String| now.nics.get(device).is_some_and(|now| now != guid);
         self.is_gone(part, now)
-            || self.nics.get_key_value(part).is_some_and(|(device, guid)| has_other(device, guid))
             || (!self.gpus.contains_key(part) && self.gpus.keys().any(|gpu| self.is_gone(gpu, now)))
     }
 
@@ -77,6 +87,12 @@ impl Hardware {
         let fewer = self.nics.len().min(other.nics.len());
         let kept = self.nics.values().filter(|guid| other.nics.values().any(|one| one == *guid)).count();
         (fewer > 0).then_some(kept * 2 >= fewer)
+    }
+
+    /// Whether what the node proved then holds for what has its name now: the same machine, and none of its GPUs replaced.
+    /// Nothing where too little was read of either.
+    fn still_vouches(&self, now: &Hardware) -> Option<bool> {
+        self.is_same(now).map(|is_same| is_same && !self.may_be_gone("node", now))
     }
 
     /// The id of a part by its name, `gpu3` or a device.
@@ -138,9 +154,46 @@ pub(super) type Cluster = (bool, String);
 pub(super) type OfNodes = BTreeMap<String, Hardware>;
 
 /// What a probe read.
-pub(super) fn read_probe(probe: Probe) -> OfNodes {
-    let nodes = probe.nodes.into_iter();
-    nodes.filter_map(|node| Some((node.node, Hardware::from_facts(&node.facts)?))).collect()
+pub fn read_probe(probe: &Probe) -> BTreeMap<String, Hardware> {
+    let nodes = probe.nodes.iter();
+    nodes.filter_map(|node| Some((node.node.clone(), Hardware::from_facts(&node.facts)?))).collect()
+}
+
+/// What the newest probe of each node of a cluster read.
+pub fn newest(past: &Past, simulated: bool, inventory: &str) -> BTreeMap<String, Hardware> {
+    let wanted: Cluster = (simulated, inventory.to_owned());
+    let mut newest = OfNodes::new();
+    for run in past.runs.iter().filter(|run| cluster(run) == wanted) {
+        newest.extend(run.hardware().iter().map(|(node, hardware)| (node.clone(), hardware.clone())));
+    }
+    newest
+}
+
+/// Nodes for which what an earlier run showed may not hold.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Unvouched {
+    /// Their hardware is other than it was then.
+    pub other: Vec<String>,
+    /// Whether it is, was not read.
+    pub unknown: Vec<String>,
+}
+
+/// Which of these nodes are not, or may not be, the hardware that had their names then.
+pub fn unvouched(
+    nodes: &[String],
+    then: &BTreeMap<String, Hardware>,
+    now: &BTreeMap<String, Hardware>,
+) -> Unvouched {
+    let mut found = Unvouched::default();
+    for node in nodes {
+        let both = then.get(node).zip(now.get(node));
+        match both.and_then(|(then, now)| then.still_vouches(now)) {
+            Some(true) => {}
+            Some(false) => found.other.push(node.clone()),
+            None => found.unknown.push(node.clone()),
+        }
+    }
+    found
 }
 
 /// What the newest probes of a cluster show.
@@ -164,8 +217,50 @@ pub(super) struct Identities {
 pub(super) enum Now {
     /// Under this name.
     Is(SuspectedPart),
-    /// Other hardware has its name, and it is nowhere else.
-    Gone,
+    /// Other hardware has its name, and it is nowhere else: what shows that.
+    Gone(&'static str),
+}
+
+/// Nodes whose names stand for other machines than before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherMachines {
+    /// The first run that shows it.
+    pub since: usize,
+    /// Sorted.
+    pub nodes: Vec<String>,
+}
+
+/// Which of these nodes are other machines in the run `after` than in the run `before`, by the probes of all runs up to it.
+pub(super) fn other_machines(
+    past: &Past,
+    nodes: &BTreeSet<&String>,
+    (before, after): (usize, usize),
+) -> Vec<OtherMachines> {
+    let (Some(first), Some(last)) = (past.runs.get(before), past.runs.get(after)) else { return Vec::new() };
+    let of_cluster = cluster(last);
+    if cluster(first) != of_cluster {
+        return Vec::new();
+    }
+    let (mut then, mut since): (BTreeMap<&String, Hardware>, BTreeMap<&String, usize>) = Default::default();
+    let runs = past.runs.iter().enumerate().take(after + 1).filter(|(_, run)| cluster(run) == of_cluster);
+    for (at, run) in runs {
+        let probed = run.hardware();
+        for node in nodes {
+            let Some(now) = probed.get(*node) else { continue };
+            if at <= before {
+                then.insert(node, now.clone());
+            } else if then.get(*node).is_some_and(|then| then.is_other(now)) {
+                since.entry(node).or_insert(at);
+            } else {
+                since.remove(*node);
+            }
+        }
+    }
+    let mut found: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for (node, at) in since {
+        found.entry(at).or_default().push(node.clone());
+    }
+    found.into_iter().map(|(since, nodes)| OtherMachines { since, nodes }).collect()
 }
 
 impl Newest {
@@ -227,10 +322,8 @@ impl Identities {
         if let Some((node, place)) = then.gpus.get(&part.part).and_then(|uuid| newest.place_of(uuid)) {
             return Now::Is(SuspectedPart { node: node.to_owned(), part: place.to_owned(), ..part.clone() });
         }
-        match newest.nodes.get(&part.node) {
-            Some(own) if then.is_gone(&part.part, own) => Now::Gone,
-            _ => Now::Is(part.clone()),
-        }
+        let why = newest.nodes.get(&part.node).and_then(|own| then.why_gone(&part.part, own));
+        why.map_or_else(|| Now::Is(part.clone()), Now::Gone)
     }
 }
 

@@ -1,8 +1,9 @@
 //! Suspicion over runs in which nodes and GPUs come back as others under their old names.
 
-use super::suspects::{Blamed, SuspectedPart, before, blamed};
+use super::hardware::{Unvouched, newest, read_probe, unvouched};
+use super::suspects::{Blamed, Replaced, SuspectedPart, before, blamed};
 use crate::stored_runs::{Made, NIC, culprit, past};
-use model::artefact::{Culprit, ProbedNode, Status, Value};
+use model::artefact::{Culprit, Format, Probe, ProbedNode, Status, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 const GPUS: usize = 4;
@@ -41,7 +42,8 @@ fn what_replaced_a_node_inherits_no_suspicion_and_is_reported() {
     let (_folder, past) = past(&runs);
     let Blamed { suspects, gone } = blamed(&past);
     assert_eq!(suspects, []);
-    assert_eq!(gone, BTreeMap::from([(part("p5-001", NIC), BTreeSet::from([0, 1]))]));
+    let replaced = Replaced { runs: BTreeSet::from([0, 1]), why: "other hardware has this name now" };
+    assert_eq!(gone, BTreeMap::from([(part("p5-001", NIC), replaced)]));
     let lines = before(&past, false, "default", &[culprit("p5-001", "gpu1")]);
     let expected =
         "before: p5-001 rdmap79s0: other hardware has this name now; not counted: blamed in 2 runs";
@@ -59,7 +61,7 @@ fn a_record_begins_with_the_hardware_and_runs_without_a_probe_change_nothing() {
     let (_folder, past) = past(&runs);
     let Blamed { suspects, gone } = blamed(&past);
     assert_eq!(suspects[0].culprit, [1, 2]);
-    assert_eq!(gone[&part("p5-001", NIC)], BTreeSet::from([0]));
+    assert_eq!(gone[&part("p5-001", NIC)].runs, BTreeSet::from([0]));
     // The runs on the hardware that is gone are not among those with it.
     assert!(!suspects[0].with.contains(&0), "{:?}", suspects[0]);
 }
@@ -81,6 +83,42 @@ fn a_gpu_that_moved_is_followed_and_one_in_its_old_place_is_not_suspected() {
     let Blamed { suspects, gone } = blamed(&past);
     let found: Vec<&SuspectedPart> = suspects.iter().map(|suspect| &suspect.component).collect();
     assert_eq!((found, gone.len()), (vec![&part("p5-002", "gpu3")], 0));
+}
+
+/// The same, with these GUIDs of the device that is blamed and of another.
+fn with_guids(mut node: ProbedNode, guids: [&str; 2]) -> ProbedNode {
+    let rows = [NIC, "rdmap80s0"].iter().zip(guids).filter(|(_, guid)| !guid.is_empty());
+    let rows = rows.map(|(nic, guid)| format!("{nic} {guid} 0000:4f:00.0")).collect();
+    node.facts.insert("nic_ids".to_owned(), Value::Names(rows));
+    node
+}
+
+#[test]
+fn a_nic_with_another_guid_under_its_name_keeps_no_suspicion() {
+    const OLD: [&str; 2] = ["00000000000000a1", "00000000000000a2"];
+    const NEW: &str = "00000000000000c1";
+    let found = |then: [&str; 2], now: [&str; 2]| {
+        let probed = |guids| vec![with_guids(node("p5-001", "i-1", &gpus("a")), guids)];
+        let runs = [run(1, probed(then), vec![culprit("p5-001", NIC)]), run(2, probed(now), vec![])];
+        let (_folder, past) = past(&runs);
+        let lines = before(&past, false, "default", &[culprit("p5-001", NIC)]);
+        let suspects = blamed(&past).suspects;
+        (suspects.into_iter().map(|one| one.component).collect::<Vec<_>>(), lines)
+    };
+    let expected = "before: p5-001 rdmap79s0: the device has another GUID; not counted: blamed in 1 run";
+    assert_eq!(found(OLD, [NEW, OLD[1]]), (vec![], vec![expected.to_owned()]));
+    // The same; another was replaced; one of the two is not there, or has a GUID that is none.
+    let none = "0000000000000000";
+    for (then, now) in [
+        (OLD, OLD),
+        (OLD, [OLD[0], NEW]),
+        (OLD, ["", OLD[1]]),
+        (OLD, [none, OLD[1]]),
+        (["", OLD[1]], OLD),
+        ([none, OLD[1]], OLD),
+    ] {
+        assert_eq!(found(then, now).0, [part("p5-001", NIC)], "{then:?} {now:?}");
+    }
 }
 
 #[test]
@@ -157,4 +195,69 @@ fn a_thousand_replacements_inherit_no_suspicion_and_each_is_reported() {
     assert_eq!(suspected, open);
     assert_eq!(found.gone.into_keys().collect::<BTreeSet<_>>(), gone);
     assert!(gone.len() > 100 && open.len() > 500, "{} replaced, {} not", gone.len(), open.len());
+}
+
+fn probe(nodes: Vec<ProbedNode>) -> Probe {
+    Probe {
+        format: Format,
+        harness: "0.1.0".into(),
+        simulated: false,
+        inventory: "default".into(),
+        instance: "p5".into(),
+        at: "2026-03-01T08:00:00Z".into(),
+        nodes,
+    }
+}
+
+/// A thousand nodes that a run vouches for, and what its own seed has made of each since.
+#[test]
+fn a_thousand_replacements_inherit_no_acceptance_and_each_is_reported() {
+    let (mut then, mut now, mut nodes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut expected = Unvouched::default();
+    for seed in 0..1000 {
+        let name = format!("n{seed:04}");
+        let (old, mut own) = (gpus(&name), gpus(&name));
+        let gpu = (draw(seed, 1) % GPUS as u64) as usize;
+        let change = draw(seed, 2) % 8;
+        match change {
+            0 => own = gpus(&format!("{name}new")),
+            1 => own[gpu].push_str("new"),
+            // In other places, or fewer of them.
+            2 => own.rotate_left(gpu),
+            3 => {
+                own.remove(gpu);
+            }
+            _ => {}
+        }
+        if change != 4 {
+            then.push(node(&name, "i-1", &old));
+        }
+        if change != 5 {
+            now.push(node(&name, "i-1", &own));
+        }
+        match change {
+            0 | 1 => expected.other.push(name.clone()),
+            4 | 5 => expected.unknown.push(name.clone()),
+            _ => {}
+        }
+        nodes.push(name);
+    }
+    let (then, now) = (read_probe(&probe(then)), read_probe(&probe(now)));
+    assert_eq!(unvouched(&nodes, &then, &now), expected);
+    let counts = (expected.other.len(), expected.unknown.len());
+    assert!(counts.0 > 150 && counts.1 > 150 && counts.0 + counts.1 < 700, "{counts:?}");
+    assert_eq!(unvouched(&nodes, &now, &now).other, Vec::<String>::new());
+}
+
+#[test]
+fn the_newest_probe_of_each_node_is_taken() {
+    let runs = [
+        run(1, vec![node("p5-001", "i-1", &gpus("a")), node("p5-002", "i-2", &gpus("b"))], vec![]),
+        run(2, vec![node("p5-001", "i-1", &gpus("c"))], vec![]),
+        run(3, vec![], vec![]),
+    ];
+    let (_folder, past) = past(&runs);
+    let last = read_probe(&probe(vec![node("p5-001", "i-1", &gpus("c")), node("p5-002", "i-2", &gpus("b"))]));
+    assert_eq!(newest(&past, false, "default"), last);
+    assert!(newest(&past, true, "default").is_empty() && newest(&past, false, "other").is_empty());
 }

@@ -485,7 +485,8 @@ impl Run {
     /// What the probe before it read of its nodes; nothing of a probe that cannot be read.
     pub(super) fn hardware(&self) -> Arc<OfNodes> {
         self.hardware.clone().unwrap_or_else(|| {
-            Arc::new(self.stored.probe().ok().flatten().map(hardware::read_probe).unwrap_or_default())
+            let probe = self.stored.probe().ok().flatten();
+            Arc::new(probe.map(|probe| hardware::read_probe(&probe)).unwrap_or_default())
         })
     }
 

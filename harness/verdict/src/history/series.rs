@@ -2,6 +2,7 @@
 //! point per run, and what became of it from run to run.
 
 use super::change::{self, Shape};
+use super::hardware::{self, OtherMachines};
 use super::past::{Past, Run};
 use crate::fingerprint::{Difference, differences};
 use base::size;
@@ -102,6 +103,8 @@ pub struct Changed {
     pub after: usize,
     /// What differs between the two runs.
     pub software: Vec<Difference>,
+    /// Nodes that measured both numbers, and were other machines the second time.
+    pub hardware: Vec<OtherMachines>,
 }
 
 /// The series that answer a question; and what could not be read, by run.
@@ -404,6 +407,13 @@ impl Key {
         agrees && self.is_on(case, &assertion.jobs)
     }
 
+    /// The nodes that a run was to measure it on.
+    fn nodes_in<'a>(&self, run: &'a Run) -> BTreeSet<&'a String> {
+        let jobs = run.case_of(self).map(|case| case.jobs.as_slice()).unwrap_or_default();
+        let is_own = |job: &&PlannedJob| self.nodes.is_none_or(|nodes| job.nodes.len() as u32 == nodes);
+        jobs.iter().filter(is_own).flat_map(|job| &job.nodes).collect()
+    }
+
     /// Whether the case was to measure it, on as many nodes.
     fn is_planned(&self, case: &PlannedCase) -> bool {
         let names: Vec<String> = case.jobs.iter().map(|job| job.name.clone()).collect();
@@ -432,7 +442,7 @@ impl Point {
 }
 
 impl Series {
-    /// The runs on both sides of each step, and the software that is not the same there.
+    /// The runs on both sides of each step, with the software and the machines that are not the same there.
     pub fn changed(&self, past: &Past) -> Vec<Changed> {
         let counted: Vec<usize> =
             self.points.iter().filter(|point| point.counted().is_some()).map(|point| point.run).collect();
@@ -447,7 +457,12 @@ impl Series {
             .filter_map(|(before, after)| {
                 let (before, after) = (run(before)?, run(after)?);
                 let of = |at: usize| past.runs.get(at).map(Run::fingerprint).unwrap_or_default();
-                Some(Changed { before, after, software: differences(&of(before), &of(after)) })
+                let software = differences(&of(before), &of(after));
+                let nodes =
+                    |at: usize| past.runs.get(at).map(|run| self.key.nodes_in(run)).unwrap_or_default();
+                let both = nodes(before).intersection(&nodes(after)).copied().collect();
+                let hardware = hardware::other_machines(past, &both, (before, after));
+                Some(Changed { before, after, software, hardware })
             })
             .collect()
     }

@@ -1,11 +1,13 @@
 //! A number over stored runs: which runs count, where it changed, and what else changed there.
 
 use super::change::Shape;
+use super::hardware::OtherMachines;
 use super::series::{Found, Point, SeriesRequest, find};
 use crate::stored_runs::{JOB, Made, past, row};
 use metric::lacks::{Contradiction, NotComparable};
 use metric::{Dim, Dims};
-use model::artefact::{PlannedBaseline, Status};
+use model::artefact::{PlannedBaseline, ProbedNode, Status, Value};
+use std::collections::BTreeMap;
 
 fn request() -> SeriesRequest {
     SeriesRequest { metric: "nic.rate".into(), ..SeriesRequest::default() }
@@ -41,6 +43,53 @@ fn the_run_in_which_a_rate_dropped_is_found_with_the_software_that_changed_there
     assert_eq!(step.software.iter().map(|one| one.part.as_str()).collect::<Vec<_>>(), ["nccl"]);
     assert_eq!(series.newest_off, None);
     assert_eq!(series.key.to_string(), "sim-p5 nccl-p5::nics tx, 2 nodes, 64 ranks");
+}
+
+fn probed(node: &str, gpu: &str) -> ProbedNode {
+    let facts = BTreeMap::from([("gpu_ids".to_owned(), Value::Names(vec![format!("gpu0 GPU-{gpu} 165")]))]);
+    ProbedNode { node: node.to_owned(), facts, ..ProbedNode::default() }
+}
+
+#[test]
+fn a_step_says_which_nodes_are_other_machines_since_which_run() {
+    // Each run on the two nodes of the first job, with the probe that these runs had.
+    let made = |swapped: &dyn Fn(usize) -> Option<[&'static str; 2]>| -> Vec<Made> {
+        let mut all = level(0..8, 12.0);
+        all.extend(level(8..16, 9.0));
+        for (at, made) in all.iter_mut().enumerate() {
+            let gpus = swapped(at).into_iter().flatten();
+            made.probed =
+                ["p5-001", "p5-002"].iter().zip(gpus).map(|(node, gpu)| probed(node, gpu)).collect();
+        }
+        all
+    };
+    let hardware = |made: Vec<Made>| {
+        let (_folder, past) = past(&made);
+        let found = find(&past, &request());
+        let changed = found.series[0].changed(&past);
+        assert_eq!(changed.len(), 1);
+        changed[0].hardware.clone()
+    };
+    let since = |since: usize, nodes: &[&str]| OtherMachines {
+        since,
+        nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+    };
+    let other = |at: usize| Some(if at < 8 { ["a", "b"] } else { ["a", "c"] });
+    assert_eq!(hardware(made(&other)), [since(8, &["p5-002"])]);
+    let both = |at: usize| Some(if at < 8 { ["a", "b"] } else { ["c", "d"] });
+    assert_eq!(hardware(made(&both)), [since(8, &["p5-001", "p5-002"])]);
+    // By the last probe before it.
+    let few = |at: usize| [2, 8].contains(&at).then(|| if at < 8 { ["a", "b"] } else { ["a", "c"] });
+    assert_eq!(hardware(made(&few)), [since(8, &["p5-002"])]);
+    // The same, swapped runs before or after, or not read.
+    for other in [0, 5, 11, 16] {
+        assert_eq!(
+            hardware(made(&|at| Some(if at < other { ["a", "b"] } else { ["a", "c"] }))),
+            [],
+            "{other}"
+        );
+    }
+    assert_eq!(hardware(made(&|_| None)), []);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Which parts were named or suspected before, in which runs, and whether they have passed since what they were blamed
 //! in. A part that passes today is still listed: intermittent faults show over many runs only.
 
-use super::hardware::{Identities, Now};
+use super::hardware::{Identities, Now, OTHER_HARDWARE};
 use super::isolations::{self, Isolation};
 use super::past::{Past, Run, RunKind, is_later};
 use crate::isolate::code::Code;
@@ -57,8 +57,17 @@ pub(super) struct Blame {
 pub struct Blamed {
     /// The most often blamed first.
     pub suspects: Vec<Suspect>,
-    /// What is not counted, since other hardware has the part's name now: the part, and the runs that blame it.
-    pub gone: BTreeMap<SuspectedPart, BTreeSet<usize>>,
+    /// What is not counted, since other hardware has the part's name now.
+    pub gone: BTreeMap<SuspectedPart, Replaced>,
+}
+
+/// A part that is not there any more.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Replaced {
+    /// The runs that blame it.
+    pub runs: BTreeSet<usize>,
+    /// What shows that it is another now.
+    pub why: &'static str,
 }
 
 /// No code: one of several.
@@ -74,7 +83,7 @@ pub fn suspects(past: &Past) -> Vec<Suspect> {
 /// isolation count as one run, by what it concluded.
 pub fn blamed(past: &Past) -> Blamed {
     let identities = Identities::read(&past.runs);
-    let mut gone: BTreeMap<SuspectedPart, BTreeSet<usize>> = BTreeMap::new();
+    let mut gone: BTreeMap<SuspectedPart, Replaced> = BTreeMap::new();
     let mut found: BTreeMap<SuspectedPart, Suspect> = BTreeMap::new();
     let mut open: BTreeMap<SuspectedPart, BTreeSet<(String, String)>> = BTreeMap::new();
     let isolations = isolations::by_last_round(past);
@@ -94,8 +103,12 @@ pub fn blamed(past: &Past) -> Blamed {
                 blame.component = component;
                 true
             }
-            Now::Gone => {
-                gone.entry(blame.component.clone()).or_default().insert(at);
+            Now::Gone(why) => {
+                let replaced = gone.entry(blame.component.clone()).or_default();
+                replaced.runs.insert(at);
+                if replaced.why != OTHER_HARDWARE {
+                    replaced.why = why;
+                }
                 false
             }
         });
@@ -276,10 +289,10 @@ pub fn before(past: &Past, simulated: bool, inventory: &str, culprits: &[Culprit
         }
     }
     let mut lines = Vec::new();
-    for (component, runs) in &gone {
+    for (component, replaced) in &gone {
         let is_named = named.iter().any(|(node, _)| *node == component.node);
         if is_named && (component.simulated, component.inventory.as_str()) == (simulated, inventory) {
-            lines.push(format!("before: {}", not_counted(component, runs.len())));
+            lines.push(format!("before: {}", not_counted(component, replaced)));
         }
     }
     for (node, part) in named {
@@ -309,7 +322,7 @@ pub fn before(past: &Past, simulated: bool, inventory: &str, culprits: &[Culprit
 }
 
 /// A part whose name other hardware has now.
-pub fn not_counted(component: &SuspectedPart, runs: usize) -> String {
+pub fn not_counted(component: &SuspectedPart, Replaced { runs, why }: &Replaced) -> String {
     let SuspectedPart { node, part, .. } = component;
-    format!("{node} {part}: other hardware has this name now; not counted: blamed in {}", count(runs, "run"))
+    format!("{node} {part}: {why}; not counted: blamed in {}", count(runs.len(), "run"))
 }

@@ -57,11 +57,20 @@ pub enum Tool {
     Fio(Fio),
 }
 
+/// Where fio reads and writes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FioDirectory {
+    /// The run's folder in `paths.shared`.
+    Shared,
+    /// A folder of the node.
+    Path(String),
+}
+
 /// What fio does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fio {
-    /// A folder of the file system; its file there is removed at the end.
-    pub directory: String,
+    /// Whose file system it is; its files there are removed at the end.
+    pub directory: FioDirectory,
     /// `read`, `randread`, ...
     pub access: String,
     /// Of one operation.
@@ -204,7 +213,7 @@ fn form(kind: &str) -> Form {
             Key::needed(
                 "directory",
                 Type::Text,
-                "a folder of the disk or file system; its files there are removed at the end",
+                "a folder of the disk or file system, or `shared` for the run's in `paths.shared`; its files there are removed at the end",
             ),
             Key::usual(
                 "access",
@@ -277,11 +286,15 @@ fn fio(table: &Table<'_>, seconds: Option<u32>) -> Option<Tool> {
 }
 
 /// fio takes `:` in a folder for the end of its name.
-fn folder(value: &Value<'_>) -> Option<String> {
+fn folder(value: &Value<'_>) -> Option<FioDirectory> {
     let text = argument(value)?;
-    if text.starts_with('/') && !text.contains([':', '\n']) {
-        return Some(text);
+    if text == "shared" {
+        return Some(FioDirectory::Shared);
     }
-    value.diagnostic_with(format!("not a folder for fio: {text:?}"), "write its path from `/`, without `:`");
+    if text.starts_with('/') && !text.contains([':', '\n']) {
+        return Some(FioDirectory::Path(text));
+    }
+    let help = "write its path from `/`, without `:`, or `shared`";
+    value.diagnostic_with(format!("not a folder for fio: {text:?}"), help);
     None
 }
