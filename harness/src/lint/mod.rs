@@ -152,7 +152,7 @@ mod tests {
             }
             path
         });
-        let command = ask(Files { files: files.collect() });
+        let command = ask(Files { files: files.collect(), format: "text".to_owned() });
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let code = run(&command, &mut out, &mut err);
         let here = format!("{}/", folder.path().display());

@@ -164,7 +164,7 @@ pub const RANK_FAILED: &str = "rank-failed";
 const LAUNCH_FAILED: &str = "launch-failed";
 
 /// Whether a failure with this cause is of no node, whatever else is known of the job.
-pub fn is_blaming_none(cause: &str) -> bool {
+pub fn is_of_no_node(cause: &str) -> bool {
     [DISK_QUOTA, DISK_FULL, MPI_REFUSED, TOOL_MISSING].contains(&cause)
 }
 
@@ -262,13 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn an_mpi_that_srun_does_not_know_is_blaming_none() {
+    fn an_mpi_that_srun_does_not_know_is_of_no_node() {
         let refused = "srun: error: MPI: Unable to load any plugin\n\
                        srun: error: Invalid MPI type 'pmix', --mpi=list for acceptable types\n";
         let blaming_none = Some(("mpi-refused".to_owned(), String::new()));
         assert_eq!(blamed(refused), blaming_none);
         assert_eq!(read(refused, &["p5-001"], None), blaming_none);
-        assert!(is_blaming_none(MPI_REFUSED));
+        assert!(is_of_no_node(MPI_REFUSED));
         let lost = format!("{refused}srun: error: Node failure on p5-002\n");
         assert_eq!(blamed(&lost), Some(("NODE_FAIL".into(), "p5-002".into())));
     }
