@@ -1,7 +1,6 @@
 //! The folder of a delivery: its runs, one after the other under names that follow from their order, so that a resumed
 //! delivery finds what was done and makes what was not. What the runs are is decided in `stages`.
 
-use super::partners::VouchingRun;
 use crate::report::{estimate_s, node_hours};
 use crate::session::past_events::PastEvents;
 use crate::session::{RunOptions, execution, planning, run_cluster};
@@ -12,10 +11,12 @@ use model::artefact::acceptance::RunOfStage;
 use model::artefact::{CaseVerdict, Format, Plan, Summary};
 use model::exit_code;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use store::{self, Home, Store, Stored};
 use verdict::accept::stages::Stage;
+use verdict::history::hardware::Hardware;
 
 pub(crate) const RECORD: &str = "delivery.json";
 
@@ -25,6 +26,14 @@ pub(crate) struct Record {
     pub format: Format<1>,
     pub delivery: String,
     pub asked: DeliveryRequest,
+}
+
+/// The run that the partners passed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct VouchingRun {
+    pub run: String,
+    /// What its probe read of them.
+    pub hardware: BTreeMap<String, Hardware>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,10 @@
 //! Which nodes are taken for good: those that the user names, or those of the last passing run.
 
+use super::delivery::VouchingRun;
 use super::messages;
 use base::nodeset;
 use config::inventory::Inventory;
 use model::artefact::Status;
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{self, Home, Stored, vetting};
 use verdict::history::hardware::{self, Hardware};
@@ -21,14 +21,6 @@ pub(crate) struct Partners {
     pub vouched: String,
     /// Nothing where a person named them.
     pub vouching: Option<VouchingRun>,
-}
-
-/// The run that the partners passed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct VouchingRun {
-    pub run: String,
-    /// What its probe read of them.
-    pub hardware: BTreeMap<String, Hardware>,
 }
 
 /// What stored runs of the cluster show of its nodes.

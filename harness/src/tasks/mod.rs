@@ -375,7 +375,7 @@ async fn read_at<R: gather::PartReader>(
             let person = std::env::var("USER").unwrap_or_default();
             let name = place.folder.rsplit('/').next().unwrap_or_default();
             let tasks = PodTasks::new(inventory, reach, run.unwrap_or(name), &person, script);
-            Queue::Pods(Box::new(if run.is_none() { tasks.of_no_run() } else { tasks }))
+            Queue::Pods(Box::new(if run.is_none() { tasks.without_run() } else { tasks }))
         }
     };
     let gathered = gather(&queue, place, &digest::sha256(&bytes), order.shares.len(), reader, notify).await;

@@ -386,7 +386,7 @@ mod tests {
         // The same key that keeps pods off in another way.
         let harder = r#",{"key":"nvidia.com/gpu","effect":"NoExecute"}"#;
         assert!(with(written, harder).is_some());
-        // What is left of an earlier drain, or none, says nothing of this one.
+        // Leftovers of an earlier drain, or none, say nothing of this one.
         let by_hand = json!({ "harness/drained": "[harness] HRN-NIC-DEAD x" });
         assert_eq!(with(&by_hand, ends), None);
         let mut stale = written.clone();

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn of_processes_elsewhere_nothing_is_known() {
+    fn nothing_is_known_of_processes_elsewhere() {
         let (own, here) = (this_process().expect("known"), place().expect("known"));
         let (_, rest) = own.split_once(' ').expect("words");
         for odd in [

@@ -21,7 +21,7 @@ pub async fn current_cluster(context: Option<&str>, namespace: &str) -> Result<R
         false => {
             let why = output.complaint();
             let has_none = context.is_none() && why.contains("current-context must exist");
-            let own = if has_none { of_own_pod(|name| std::env::var(name).ok()) } else { None };
+            let own = if has_none { server_of_own_pod(|name| std::env::var(name).ok()) } else { None };
             (None, own.ok_or_else(|| unknown(format!("`kubectl config view`: {why}")))?)
         }
     };
@@ -29,7 +29,7 @@ pub async fn current_cluster(context: Option<&str>, namespace: &str) -> Result<R
 }
 
 /// Without a config, kubectl in a pod asks the cluster of the pod.
-fn of_own_pod(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+fn server_of_own_pod(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let (host, port) = (variable("KUBERNETES_SERVICE_HOST")?, variable("KUBERNETES_SERVICE_PORT")?);
     let host = if host.contains(':') { format!("[{host}]") } else { host };
     plain(&format!("https://{host}:{port}")).ok()
@@ -131,7 +131,7 @@ mod tests {
     fn in_a_pod_without_a_config_it_is_the_pods_own() {
         let of = |host: &str| {
             let host = host.to_owned();
-            of_own_pod(move |name| match name {
+            server_of_own_pod(move |name| match name {
                 "KUBERNETES_SERVICE_HOST" => Some(host.clone()),
                 "KUBERNETES_SERVICE_PORT" => Some("443".to_owned()),
                 _ => None,
@@ -139,6 +139,6 @@ mod tests {
         };
         assert_eq!(of("10.100.0.1").as_deref(), Some("https://10.100.0.1"));
         assert_eq!(of("fd00::1").as_deref(), Some("https://[fd00::1]"));
-        assert_eq!(of_own_pod(|_| None), None);
+        assert_eq!(server_of_own_pod(|_| None), None);
     }
 }

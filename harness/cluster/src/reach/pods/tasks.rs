@@ -92,7 +92,7 @@ impl PodTasks {
 
     /// The same of no run: they are found by the process that makes them.
     #[must_use]
-    pub fn of_no_run(mut self) -> PodTasks {
+    pub fn without_run(mut self) -> PodTasks {
         self.pods.owner.process = this_process();
         self
     }
