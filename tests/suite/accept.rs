@@ -564,9 +564,9 @@ fn hardware_that_came_under_an_old_name_vouches_for_no_node() {
         );
         project.write("inventory/mine.toml", &text);
     };
-    let asked = |more: &[&str]| {
+    let asked = |out: &str, more: &[&str]| {
         let args =
-            ["accept", "--inventory", "mine", "--out", "out", "--soak", "0", "--nodes", "p5-[005-008]"];
+            ["accept", "--inventory", "mine", "--output", out, "--soak", "0", "--nodes", "p5-[005-008]"];
         project.harness(&[&args[..], more].concat())
     };
     let passing = |more: &[&str]| {
@@ -576,16 +576,16 @@ fn hardware_that_came_under_an_old_name_vouches_for_no_node() {
     };
     cluster("");
     passing(&["pair-all_gather"]);
-    let unread = asked(&["--dry-run"]);
+    let unread = asked("out", &["--dry-run"]);
     let line = "; hardware then or now unknown, taken as the same: p5-[001-004]";
     assert!(unread.code == Some(0) && unread.stdout.contains(line), "{}", unread.all());
     passing(&["pair-all_gather", "--probe"]);
-    let same = asked(&["--dry-run"]);
+    let same = asked("out", &["--dry-run"]);
     assert!(same.stdout.contains("compared with p5-[001-004], which passed run "), "{}", same.all());
     assert!(!same.stdout.contains("unknown") && !same.stdout.contains("not with"), "{}", same.all());
     // Nothing that is stored has seen the new one: the preflight of the delivery does.
     cluster("\"p5-002\"");
-    let ran = asked(&[]);
+    let ran = asked("out", &[]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     let line = "  p5-002 is no longer a partner: its hardware is not what passed run ";
     assert!(ran.stdout.contains(line), "{}", ran.all());
@@ -594,7 +594,7 @@ fn hardware_that_came_under_an_old_name_vouches_for_no_node() {
     // A later run has, which measured nothing between nodes.
     cluster("\"p5-002\", \"p5-003:gpu1\"");
     passing(&["node-all_reduce", "--probe"]);
-    let dry = asked(&["--dry-run"]);
+    let dry = asked("later", &["--dry-run"]);
     assert!(dry.stdout.contains("compared with p5-[001,004], which passed run "), "{}", dry.all());
     assert!(dry.stdout.contains("; not with p5-[002-003]: other hardware has the name now"), "{}", dry.all());
 }
