@@ -79,7 +79,7 @@ fn a_step_says_which_nodes_are_other_machines_since_which_run() {
     let both = |at: usize| Some(if at < 8 { ["a", "b"] } else { ["c", "d"] });
     assert_eq!(hardware(made(&both)), [since(8, &["p5-001", "p5-002"])]);
     // By the last probe before it.
-    let few = |at: usize| [2, 8].contains(&at).then(|| if at < 8 { ["a", "b"] } else { ["a", "c"] });
+    let few = |at: usize| [2, 8].contains(&at).then_some(if at < 8 { ["a", "b"] } else { ["a", "c"] });
     assert_eq!(hardware(made(&few)), [since(8, &["p5-002"])]);
     // The same, swapped runs before or after, or not read.
     for other in [0, 5, 11, 16] {

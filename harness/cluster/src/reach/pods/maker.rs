@@ -69,7 +69,6 @@ fn began(id: u32) -> io::Result<Option<String>> {
 mod tests {
     use super::*;
     use std::process::Command;
-    use std::time::Duration;
 
     #[test]
     fn a_process_of_this_machine_is_known_to_go_on_or_to_have_ended() {
@@ -80,7 +79,7 @@ mod tests {
         assert_eq!(find(&text), Maker::Alive);
         other.kill().expect("killed");
         while find(&text) == Maker::Alive {
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::yield_now();
         }
         assert_eq!(find(&text), Maker::Ended, "not waited for yet");
         other.wait().expect("ended");

@@ -11,7 +11,6 @@ use super::tasks::analysis_of;
 use config::inventory::KubernetesReach;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::SystemTime;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -122,7 +121,7 @@ fn read(list: &[u8], person: &str, runs: &[String]) -> Result<Vec<Orphan>, Strin
 
 fn age_s(made: &str) -> Option<u64> {
     let made = OffsetDateTime::parse(made, &Rfc3339).ok()?;
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
+    let now = store::wall_clock_s() as u64;
     Some(now.saturating_sub(u64::try_from(made.unix_timestamp()).ok()?))
 }
 
