@@ -3,9 +3,10 @@
 use super::elsewhere::killed;
 use super::{Bench, all};
 use crate::project::{Ran, ran};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::Pid;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -18,14 +19,26 @@ const REMOVE: [&str; 5] = ["clean", "--kubernetes", "--inventory", "pods", "--re
 fn probing(bench: &Bench) -> Child {
     let waits = r#"{"phase":"Pending","containerStatuses":[{"name":"work","state":{"waiting":{"reason":"ContainerCreating"}}}]}"#;
     bench.0.write("kube/nodes/n2", waits);
-    let child =
-        bench.command(&PROBE).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut command = bench.command(&PROBE);
+    // Whoever starts the tests by `nohup` leaves the signal ignored in all that they start.
+    // Safety: between fork and exec it calls sigaction alone.
+    #[allow(unsafe_code)]
+    unsafe {
+        command.pre_exec(|| Ok(signal(Signal::SIGHUP, SigHandler::SigDfl).map(|_| ())?));
+    }
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let from = Instant::now();
     while bench.pods().len() < 2 {
         assert!(from.elapsed() < Duration::from_secs(60), "no pods are made");
         std::thread::sleep(Duration::from_millis(20));
     }
     child
+}
+
+/// Long enough to be looked at meanwhile.
+fn waits_long(bench: &Bench) {
+    let text = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
+    bench.0.write("inventory/pods.toml", &text.replace("start_limit_s = 5", "start_limit_s = 60"));
 }
 
 fn lines_of_pods(ran: &Ran) -> Vec<&str> {
@@ -35,9 +48,7 @@ fn lines_of_pods(ran: &Ran) -> Vec<&str> {
 #[test]
 fn pods_of_a_probe_that_was_killed_are_listed_and_removed_where_asked() {
     let bench = Bench::new();
-    let text = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
-    // Long enough to be looked at meanwhile.
-    bench.0.write("inventory/pods.toml", &text.replace("start_limit_s = 5", "start_limit_s = 60"));
+    waits_long(&bench);
     let mut child = probing(&bench);
     let ran = bench.run(&REMOVE);
     assert_eq!(ran.code, Some(0), "{}", all(&ran));
@@ -105,6 +116,7 @@ fn pods_of_a_run_that_is_here_are_left_to_its_own_verbs() {
 #[test]
 fn a_probe_whose_terminal_is_closed_deletes_its_pods() {
     let bench = Bench::new();
+    waits_long(&bench);
     let child = probing(&bench);
     let id = Pid::from_raw(i32::try_from(child.id()).expect("an id"));
     // By the shell, and by the kernel.
