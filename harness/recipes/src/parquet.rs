@@ -2,7 +2,7 @@
 
 use metric::unit::{Better, Unit};
 use metric::{Dim, DimValue, Dims, Metric, Metrics};
-use nsys::safe_parquet::{self, UNPACKED, check_columns, check_texts, guarded};
+use nsys::safe_parquet::{self, UNPACKED, check_columns, check_frame, guarded};
 use polars::prelude::*;
 use std::io::Cursor;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ fn read(bytes: &[u8]) -> Result<Metrics, ParquetError> {
     let mut reader = ParquetReader::new(file);
     reader.set_metadata(Arc::new(metadata));
     let frame = reader.finish()?;
-    check_texts(&frame, UNPACKED).map_err(|refused| ParquetError(refused.why))?;
+    check_frame(&frame, UNPACKED).map_err(|refused| ParquetError(refused.why))?;
     let words = |name: &str| -> Result<Vec<Option<String>>, ParquetError> {
         Ok(frame.column(name)?.str()?.iter().map(|word| word.map(str::to_owned)).collect())
     };

@@ -1,6 +1,6 @@
 //! A table of texts as a Parquet file: any tool can query it, and equal texts are stored once.
 
-use nsys::safe_parquet::{self, UNPACKED, check_columns, check_texts, guarded};
+use nsys::safe_parquet::{self, UNPACKED, check_columns, check_frame, guarded};
 use polars::prelude::*;
 use std::io::Cursor;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn read(bytes: &[u8]) -> Result<DataFrame, String> {
     let mut reader = ParquetReader::new(file);
     reader.set_metadata(Arc::new(metadata));
     let frame = reader.finish().map_err(|error| error.to_string())?;
-    check_texts(&frame, UNPACKED)?;
+    check_frame(&frame, UNPACKED)?;
     Ok(frame)
 }
 

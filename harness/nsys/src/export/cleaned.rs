@@ -1,7 +1,7 @@
 //! A Parquet table with some of its texts replaced; the caller decides which.
 
 use super::parquet_folder::with_bytes;
-use crate::safe_parquet::{self, Refused, check_columns, check_texts, guarded};
+use crate::safe_parquet::{self, Refused, check_columns, check_frame, guarded};
 use polars::io::mmap::MmapBytesReader;
 use polars::prelude::*;
 use polars_parquet::parquet::schema::types::{ParquetType, PhysicalType};
@@ -47,7 +47,7 @@ fn read<R: MmapBytesReader>(
         Ok::<_, String>(reader)
     };
     let frame = open()?.with_columns(Some(texts.clone())).finish().map_err(failed)?;
-    check_texts(&frame, texts_limit)?;
+    check_frame(&frame, texts_limit)?;
     let mut count = 0;
     let mut others = Vec::new();
     for column in frame.columns() {
@@ -78,6 +78,7 @@ fn read<R: MmapBytesReader>(
     }
     check_columns(&mut file, &metadata, |_| true, whole_limit)?;
     let mut whole = open()?.finish().map_err(failed)?;
+    check_frame(&whole, whole_limit)?;
     for other in others {
         whole.with_column(other).map_err(failed)?;
     }

@@ -1,7 +1,7 @@
 //! Tables of an export into a folder with one Parquet file per table.
 
 use super::{Fault, source, type_of};
-use crate::safe_parquet::{self, UNPACKED, check_columns, check_texts, guarded};
+use crate::safe_parquet::{self, UNPACKED, check_columns, check_frame, guarded};
 use crate::tables::{ColumnSpec, ColumnType};
 use polars::prelude::*;
 use polars_parquet::parquet::metadata::{FileMetadata, SchemaDescriptor};
@@ -49,7 +49,7 @@ fn read(folder: &Path, name: &str, columns: &[&'static ColumnSpec]) -> Result<Op
         }
     }
     let frame = reader.with_columns(Some(wanted)).finish()?;
-    check_texts(&frame, UNPACKED).map_err(|refused| Fault::Broken(refused.why))?;
+    check_frame(&frame, UNPACKED).map_err(|refused| Fault::Broken(refused.why))?;
     let columns: Result<Vec<Column>, Fault> = columns
         .iter()
         .map(|column| {

@@ -59,8 +59,14 @@ pub fn check_columns(
     Ok(())
 }
 
-/// Texts of a table that was read: they share what the file holds once, and are copied one by one from there.
-pub fn check_texts(frame: &DataFrame, most: u64) -> Result<(), Refused> {
+/// A table that was read: polars leaves columns of a damaged file as long as they are, and a row beyond the end of one ends
+/// the program. Texts share what the file holds once, and are copied one by one from there.
+pub fn check_frame(frame: &DataFrame, most: u64) -> Result<(), Refused> {
+    if frame.columns().iter().any(|column| column.len() != frame.height()) {
+        return Err("damaged Parquet: columns of different lengths; fetch or export it again"
+            .to_owned()
+            .into());
+    }
     let mut taken = 0;
     for column in frame.columns() {
         let lengths: u64 = match column.dtype() {

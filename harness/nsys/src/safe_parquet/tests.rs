@@ -33,8 +33,8 @@ fn a_dictionary_of_one_long_text_is_refused_by_the_texts_that_it_stands_for() {
     assert!(bytes.len() < 20_000, "{} bytes", bytes.len());
     assert_eq!(check_all_columns(&bytes, 1 << 20), Ok(()), "packed it is small");
     let frame = ParquetReader::new(Cursor::new(bytes.as_slice())).finish().expect("read");
-    assert_eq!(check_texts(&frame, 1_000 * (64 << 10)), Ok(()));
-    let refused = check_texts(&frame, 32 << 20).expect_err("64 MiB");
+    assert_eq!(check_frame(&frame, 1_000 * (64 << 10)), Ok(()));
+    let refused = check_frame(&frame, 32 << 20).expect_err("64 MiB");
     assert!(refused.is_too_large && refused.why.contains("more than 32 MiB"), "{refused:?}");
 }
 
@@ -94,7 +94,7 @@ fn messages() {
         refused(&whole[..whole.len() - 1]),
         refused(&footer(&[0; 8], 1 << 20)),
         refused(&footer(&[0x49, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0x00], 8)),
-        check_texts(&frame, 32 << 20).expect_err("64 MiB").into(),
+        check_frame(&frame, 32 << 20).expect_err("64 MiB").into(),
         guarded(|| panic!("damaged")).map(|()| String::new()).expect_err("a panic"),
     ];
     insta::assert_snapshot!(messages.join("\n"));

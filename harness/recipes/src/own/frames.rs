@@ -3,6 +3,7 @@
 use super::Columns;
 use crate::result_table::{Column as TableColumn, Quantity, ResultTable, Values};
 use nsys::export::type_of;
+use nsys::safe_parquet::{UNPACKED, check_frame, guarded};
 use nsys::tables::ColumnType;
 use polars::prelude::*;
 use serde::de::{self, Deserialize, Deserializer};
@@ -20,7 +21,10 @@ pub(super) fn to_bytes(mut frame: DataFrame) -> Result<Vec<u8>, String> {
 }
 
 pub(super) fn from_bytes(bytes: Vec<u8>) -> Result<DataFrame, String> {
-    ParquetReader::new(Cursor::new(bytes)).finish().map_err(|error| error.to_string())
+    let read = || ParquetReader::new(Cursor::new(bytes)).finish().map_err(|error| error.to_string());
+    let frame = guarded(read).unwrap_or_else(Err)?;
+    check_frame(&frame, UNPACKED)?;
+    Ok(frame)
 }
 
 /// A table that goes from one process to another.
