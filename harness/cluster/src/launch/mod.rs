@@ -138,7 +138,7 @@ impl NotLaunched {
     /// These of the job's nodes failed as well.
     fn blaming_none(mut self, more: &[&str]) -> NotLaunched {
         if let Ended::LaunchFailed { why } | Ended::HostUnreachable { why } = &mut self.end {
-            why.push_str(&format!("; nor on {}", fold(more)));
+            why.push_str(&format!("; failed too: {}", fold(more)));
         }
         self.blamed = None;
         self

@@ -223,7 +223,7 @@ impl Watch {
                 .map(|(other, _)| other)
                 .collect();
             if !others.is_empty() {
-                why.push_str(&format!("; nor from {}", fold(&others)));
+                why.push_str(&format!("; silent too: {}", fold(&others)));
             }
             let alone = others.is_empty() && !self.most_are_silent;
             let blamed = blame(at, why.clone()).filter(|_| alone && self.nodes[at].at_fault);

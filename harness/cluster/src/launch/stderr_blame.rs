@@ -265,9 +265,9 @@ mod tests {
     fn an_mpi_that_srun_does_not_know_is_of_no_node() {
         let refused = "srun: error: MPI: Unable to load any plugin\n\
                        srun: error: Invalid MPI type 'pmix', --mpi=list for acceptable types\n";
-        let blaming_none = Some(("mpi-refused".to_owned(), String::new()));
-        assert_eq!(blamed(refused), blaming_none);
-        assert_eq!(read(refused, &["p5-001"], None), blaming_none);
+        let of_no_node = Some(("mpi-refused".to_owned(), String::new()));
+        assert_eq!(blamed(refused), of_no_node);
+        assert_eq!(read(refused, &["p5-001"], None), of_no_node);
         assert!(is_of_no_node(MPI_REFUSED));
         let lost = format!("{refused}srun: error: Node failure on p5-002\n");
         assert_eq!(blamed(&lost), Some(("NODE_FAIL".into(), "p5-002".into())));

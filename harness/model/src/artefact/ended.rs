@@ -47,7 +47,7 @@ pub enum Ended {
     NodeFail,
     /// A node did not come up for it.
     BootFail,
-    /// Slurm's OUT_OF_MEMORY.
+    /// Slurm's OUT_OF_MEMORY; over ssh and in pods the kernel's count of what it ended for memory.
     OutOfMemory,
     /// Slurm's PREEMPTED.
     Preempted,
