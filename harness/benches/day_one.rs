@@ -7,6 +7,8 @@
 
 use harness::sweep::day_one::{DayOne, KINDS, Outcome, draw, outcome};
 use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// What `accept` asks of nodes, whatever the suite of the runs.
@@ -35,13 +37,11 @@ fn main() -> Result<(), String> {
     );
     for nodes in [4, 7, 31, 32] {
         let began = Instant::now();
-        let green = (1..=seeds)
-            .map(|seed| run(&day_one, nodes, &[], seed))
-            .try_fold(0, |n, summary| Ok::<_, String>(n + u32::from(summary?.exit_code == 0)))?;
+        let runs = for_seeds(seeds, &|seed| run(&day_one, nodes, &[], seed))?;
+        let green = runs.iter().filter(|summary| summary.exit_code == 0).count();
         let each = began.elapsed().as_secs_f64() / seeds as f64;
         let (mut accepted, mut rejected, mut open) = (0, 0, 0);
-        for seed in 1..=seeds {
-            let made = in_folder(&|folder| acceptance.accept(nodes, seed, folder))?;
+        for made in for_seeds(seeds, &|seed| in_folder(&|folder| acceptance.accept(nodes, seed, folder)))? {
             accepted += made.accepted.len();
             rejected += made.rejected.len();
             open += made.undecided.len();
@@ -61,11 +61,10 @@ fn main() -> Result<(), String> {
             "innocent"
         );
         for kind in KINDS {
-            let mut outcomes: Vec<Outcome> = Vec::new();
-            for seed in 1..=seeds {
+            let outcomes: Vec<Outcome> = for_seeds(seeds, &|seed| {
                 let injected = draw(kind, nodes, &nics, seed);
-                outcomes.push(outcome(&run(&day_one, nodes, &injected.faults, seed)?, &injected));
-            }
+                Ok(outcome(&run(&day_one, nodes, &injected.faults, seed)?, &injected))
+            })?;
             let count = |is: &dyn Fn(&Outcome) -> bool| outcomes.iter().filter(|one| is(one)).count();
             println!(
                 "{kind:<22} {seeds:>6} {:>7} {:>7} {:>7} {:>9}",
@@ -90,10 +89,36 @@ fn run(
 
 /// In an empty one, which is removed afterwards.
 fn in_folder<T>(make: &dyn Fn(&Path) -> Result<T, String>) -> Result<T, String> {
-    let folder = std::env::temp_dir().join(format!("day-one-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    let made = make(&folder);
-    let _ = std::fs::remove_dir_all(&folder);
-    made
+    let folder = tempfile::Builder::new().prefix("day-one-").tempdir().map_err(|error| error.to_string())?;
+    make(folder.path())
+}
+
+/// What is made for each seed from 1, as many at a time as there are cores.
+fn for_seeds<T: Send>(
+    seeds: u64,
+    make: &(dyn Fn(u64) -> Result<T, String> + Sync),
+) -> Result<Vec<T>, String> {
+    let next = AtomicU64::new(1);
+    let made = Mutex::new(Ok(Vec::new()));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed > seeds {
+                        return;
+                    }
+                    let one = make(seed);
+                    let mut made = made.lock().expect("no thread panics while it holds this");
+                    match (&mut *made, one) {
+                        (Ok(all), Ok(one)) => all.push(one),
+                        (Ok(_), Err(error)) => *made = Err(error),
+                        (Err(_), _) => return,
+                    }
+                }
+            });
+        }
+    });
+    made.into_inner().expect("no thread panics while it holds this")
 }

@@ -161,14 +161,17 @@ fn programs(paths: &Paths) -> Vec<String> {
 
 /// A function of a script with all those of the same script that it calls, as they stand there.
 fn functions<'a>(script: &'a str, name: &str) -> Vec<&'a str> {
+    let bodies = bodies(script);
+    let mut seen = BTreeSet::from([name]);
+    let mut open = vec![name];
     let mut found = Vec::new();
-    let mut seen = BTreeSet::from([name.to_owned()]);
-    let mut open = vec![name.to_owned()];
     while let Some(name) = open.pop() {
-        let Some(body) = function(script, &name) else { continue };
+        let Some(&body) = bodies.get(name) else { continue };
         for word in body.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
-            if function(script, word).is_some() && seen.insert(word.to_owned()) {
-                open.push(word.to_owned());
+            if let Some((&called, _)) = bodies.get_key_value(word)
+                && seen.insert(called)
+            {
+                open.push(called);
             }
         }
         found.push(body);
@@ -177,12 +180,16 @@ fn functions<'a>(script: &'a str, name: &str) -> Vec<&'a str> {
     found
 }
 
-/// From its name to the brace that closes it, both at the beginning of a line.
-fn function<'a>(script: &'a str, name: &str) -> Option<&'a str> {
-    let opens = format!("\n{name}() {{\n");
-    let from = script.find(&opens).filter(|_| !name.is_empty())? + 1;
-    let to = from + script[from..].find("\n}\n")? + 3;
-    script.get(from..to)
+/// Each function of a script by its name, from there to the brace that closes it, both at the beginning of a line.
+fn bodies(script: &str) -> BTreeMap<&str, &str> {
+    script
+        .match_indices("() {\n")
+        .filter_map(|(at, _)| {
+            let from = script[..at].rfind('\n')? + 1;
+            let to = at + script[at..].find("\n}\n")? + 3;
+            Some((&script[from..at], &script[from..to]))
+        })
+        .collect()
 }
 
 #[cfg(test)]
