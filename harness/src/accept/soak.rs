@@ -85,7 +85,7 @@ impl AcceptanceSession {
         // After a failure that all jobs share, the others were not begun.
         let is_common = self.delivery.made.last().is_some_and(|made| made.summary.common_failure.is_some());
         let is_broken = |of: &NodeStatus| {
-            !of.has_failed() && of.bad.iter().any(|bad| is_common || bad.status == Status::Error)
+            !of.is_red() && of.bad.iter().any(|bad| is_common || bad.status == Status::Error)
         };
         let statuses = std::mem::take(&mut result.node_statuses);
         let (broken, judged): (BTreeMap<_, _>, BTreeMap<_, _>) =
