@@ -66,7 +66,7 @@ impl AcceptanceSession {
             over?;
             let left = before - self.schedule.candidates.len();
             let soaked_s = at * soak.window_s;
-            println!("{}", messages::window_over(at, windows, soaked_s, &self.schedule, left));
+            self.output.print(messages::window_over(at, windows, soaked_s, &self.schedule, left));
         }
         if record.judged < record.fewest_for_growth {
             self.notes.push(messages::too_short_for_growth(record.judged, record.fewest_for_growth));
