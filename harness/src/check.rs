@@ -109,6 +109,7 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
                 report.diagnostics.extend(windows.diagnostics);
                 report.diagnostics.extend(isolate::round::lint(&suite));
                 report.warnings.extend(windows.warnings);
+                report.warnings.extend(config::suite::rank_lint::lint(&suite));
                 let versions = instance.map(Versions::from_instance).unwrap_or_default();
                 report.add(envlint::lint_suite(&text, &file, &versions));
                 let scripts = scripts(home, &suite);

@@ -1,6 +1,7 @@
 //! An acceptance as it goes on: the delivery, what its stages are made of, and what became of its nodes so far.
 
 use super::delivery::{Delivery, Made, Stopped};
+use crate::session::output::Output;
 use config::baseline::Baselines;
 use config::suite::Suite;
 use model::artefact::acceptance::{SoakRecord, StageRecord};
@@ -36,6 +37,7 @@ pub(crate) struct AcceptanceSession {
     /// A way between groups of nodes that a search has named.
     pub between: Option<String>,
     pub had: Had,
+    pub output: Output,
 }
 
 /// What the certificate holds of all runs together, so that their numbers need not be kept.
@@ -85,6 +87,7 @@ impl AcceptanceSession {
             notes: Vec::new(),
             between: None,
             had: Had::new(),
+            output: Output::Stdout,
         }
     }
 

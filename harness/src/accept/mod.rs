@@ -21,6 +21,7 @@ mod vendor;
 
 use crate::library::Library;
 use crate::own_recipes;
+use crate::session::output::Output;
 use crate::session::rehearsal::Rehearsal;
 use crate::session::{load, planning, print_errors, report_error};
 use acceptance_session::AcceptanceSession;
@@ -43,26 +44,27 @@ use store::{self, Home};
 use verdict::accept::stages::{Stage, divide};
 use verdict::isolate::round::Probes;
 
-/// Gives the exit code.
-pub(crate) fn accept(home: &Home, request: &AcceptRequest) -> i32 {
+/// Gives the exit code, and the certificate where the delivery has come to its end.
+pub(crate) fn accept(home: &Home, request: &AcceptRequest, output: Output) -> (i32, Option<Acceptance>) {
     let mut accepting = match begin(home, request) {
         Ok(accepting) => accepting,
-        Err(diagnostics) => return print_errors(&diagnostics),
+        Err(diagnostics) => return (print_errors(&diagnostics), None),
     };
+    accepting.output = output;
     let (asked, folder) = (&accepting.delivery.record.asked, accepting.delivery.folder.clone());
     let is_simulated = accepting.delivery.inventory.is_simulated();
-    print(&[messages::heading(&asked.nodes, &asked.suite, &asked.vouched, is_simulated)]);
-    print(&[messages::delivery(&folder)]);
-    print(&messages::cost_estimate(&cost_estimate::estimate(&accepting), asked.budget));
+    print(output, &[messages::heading(&asked.nodes, &asked.suite, &asked.vouched, is_simulated)]);
+    print(output, &[messages::delivery(&folder)]);
+    print(output, &messages::cost_estimate(&cost_estimate::estimate(&accepting), asked.budget));
     if request.dry_run {
-        return exit_code::PASSED;
+        return (exit_code::PASSED, None);
     }
     if let Some(code) = refused_rehearsal(&accepting) {
-        return code;
+        return (code, None);
     }
     interrupt::watch();
-    match go_through(home, &mut accepting) {
-        Ok(code) => code,
+    let code = match go_through(home, &mut accepting) {
+        Ok((code, acceptance)) => return (code, Some(acceptance)),
         Err(Stopped::Interrupted(code)) => {
             eprintln!("{}", messages::interrupted(&folder));
             code
@@ -73,21 +75,23 @@ pub(crate) fn accept(home: &Home, request: &AcceptRequest) -> i32 {
             eprintln!("{}", messages::continues(&folder));
             code
         }
-    }
+    };
+    (code, None)
 }
 
-fn print(lines: &[String]) {
-    lines.iter().for_each(|line| println!("{line}"));
+fn print(output: Output, lines: &[String]) {
+    lines.iter().for_each(|line| output.print(line));
 }
 
 /// Of the stage that was the last.
 fn print_stage(accepting: &AcceptanceSession) {
     if let Some(stage) = accepting.stages.last() {
-        print(&messages::stage(stage, &accepting.schedule, accepting.delivery.node_hours()));
+        let lines = messages::stage(stage, &accepting.schedule, accepting.delivery.node_hours());
+        print(accepting.output, &lines);
     }
 }
 
-fn go_through(home: &Home, accepting: &mut AcceptanceSession) -> Result<i32, Stopped> {
+fn go_through(home: &Home, accepting: &mut AcceptanceSession) -> Result<(i32, Acceptance), Stopped> {
     accepting.delivery.write_record()?;
     accepting.go(&mut print_stage)?;
     let acceptance = certificate::new(accepting);
@@ -99,13 +103,15 @@ fn go_through(home: &Home, accepting: &mut AcceptanceSession) -> Result<i32, Sto
     let folder = &accepting.delivery.folder;
     let vendor = folder.join(certificate::VENDOR);
     let copied = copied.map(|files| (files, vendor.as_path()));
-    print(&messages::conclusion(&acceptance, &folder.join(certificate::MARKDOWN), copied));
-    Ok(match (acceptance.rejected.is_empty(), acceptance.undecided.is_empty()) {
+    let lines = messages::conclusion(&acceptance, &folder.join(certificate::MARKDOWN), copied);
+    print(accepting.output, &lines);
+    let code = match (acceptance.rejected.is_empty(), acceptance.undecided.is_empty()) {
         (false, _) => exit_code::FAILED,
         (true, false) => exit_code::INCONCLUSIVE,
         (true, true) if acceptance.accepted.is_empty() => exit_code::INCONCLUSIVE,
         (true, true) => exit_code::PASSED,
-    })
+    };
+    Ok((code, acceptance))
 }
 
 fn begin(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, Vec<String>> {

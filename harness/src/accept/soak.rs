@@ -66,7 +66,7 @@ impl AcceptanceSession {
             over?;
             let left = before - self.schedule.candidates.len();
             let soaked_s = at * soak.window_s;
-            println!("{}", messages::window_over(at, windows, soaked_s, &self.schedule, left));
+            self.output.print(messages::window_over(at, windows, soaked_s, &self.schedule, left));
         }
         if record.judged < record.fewest_for_growth {
             self.notes.push(messages::too_short_for_growth(record.judged, record.fewest_for_growth));
@@ -85,7 +85,7 @@ impl AcceptanceSession {
         // After a failure that all jobs share, the others were not begun.
         let is_common = self.delivery.made.last().is_some_and(|made| made.summary.common_failure.is_some());
         let is_broken = |of: &NodeStatus| {
-            !of.has_failed() && of.bad.iter().any(|bad| is_common || bad.status == Status::Error)
+            !of.is_red() && of.bad.iter().any(|bad| is_common || bad.status == Status::Error)
         };
         let statuses = std::mem::take(&mut result.node_statuses);
         let (broken, judged): (BTreeMap<_, _>, BTreeMap<_, _>) =

@@ -228,7 +228,7 @@ impl AcceptanceSession {
         self.make(stage, about, suite, nodes, &sets)?;
         let made = self.delivery.made.last().ok_or_else(|| machinery("no run was made"))?;
         let asked: Vec<String> = nodes.iter().filter(|node| self.schedule.is_in(node)).cloned().collect();
-        let mut node_statuses = node_statuses(&asked, &made.stored.plan, &made.verdicts);
+        let mut node_statuses = node_statuses(&asked, &made.stored.plan, &made.verdicts, &self.catalogue);
         if let Some(failure) = &made.summary.common_failure {
             // Why there is no result stands with the first of all nodes' jobs, rather than with each.
             let unmeasured = node_statuses.values_mut().flat_map(|status| &mut status.bad);

@@ -4,6 +4,8 @@ use super::home;
 use crate::accept::accept;
 use crate::accept::request::AcceptRequest;
 use crate::error::Error;
+use crate::report::json::document;
+use crate::session::output::{Output, print_quietly};
 use clap::Args;
 use cluster::reach::openssh;
 use config::suite::Soak;
@@ -11,7 +13,10 @@ use std::path::PathBuf;
 
 const CODES: &str = "\
 Exit codes: 0 all are accepted; 1 some are rejected (beats 3); 2 wrong usage; 3 some are not decided: something was not \
-measured, was inconclusive, or the budget ran out; 130/143 interrupted, `--resume DIR` continues.";
+measured, was inconclusive, or the budget ran out; 130/143 interrupted, `--resume DIR` continues.
+
+With --format json stdout holds the certificate as in `acceptance.json`, and nothing where the delivery did not come to its \
+end; progress goes to stderr.";
 
 /// `harness accept`
 #[derive(Debug, Args)]
@@ -63,10 +68,21 @@ pub(super) struct AcceptArgs {
     /// Connect to at most this many hosts by ssh at the same time
     #[arg(long, value_name = "N", default_value_t = openssh::FANOUT as u32, value_parser = clap::value_parser!(u32).range(1..=1000))]
     ssh_fanout: u32,
+    /// text, or json: the certificate as one object
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    format: String,
 }
 
 pub(super) fn run(args: AcceptArgs) -> Result<i32, Error> {
-    Ok(accept(&home()?, &args.into_request()))
+    let output = Output::from_format(&args.format);
+    if args.dry_run && output == Output::Stderr {
+        return Err(Error::Usage("--dry-run makes no certificate: leave out `--format json`".to_owned()));
+    }
+    let (code, acceptance) = accept(&home()?, &args.into_request(), output);
+    if let (Output::Stderr, Some(acceptance)) = (output, acceptance) {
+        print_quietly(&document(&acceptance));
+    }
+    Ok(code)
 }
 
 fn soak_s(text: &str) -> Result<u32, String> {
@@ -94,6 +110,7 @@ impl AcceptArgs {
             seed,
             sim_faults,
             ssh_fanout,
+            format: _,
         } = self;
         AcceptRequest {
             nodes,

@@ -1,8 +1,11 @@
 //! `harness explain`: what the code of a culprit means.
 
 use crate::error::Error;
+use crate::report::json::line;
 use clap::Args;
+use model::artefact::Launcher;
 use model::exit_code;
+use serde_json::json;
 use verdict::isolate::code::{CODES, Code};
 
 /// `harness explain`
@@ -12,16 +15,39 @@ pub(super) struct ExplainArgs {
     /// The code, such as `HRN-NIC-SLOW`; all of them where absent
     #[arg(value_name = "CODE")]
     code: Option<String>,
+    /// text, or json: one object a line for each code
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    format: String,
+}
+
+fn object(code: &Code) -> String {
+    let drain = |launcher| code.drain(launcher, "NODE", "PART");
+    line(&json!({
+        "code": code.name,
+        "severity": code.severity.name(),
+        "what": code.what,
+        "cause": code.cause,
+        "next": code.next,
+        "drain": { "slurm": drain(Launcher::Slurm), "kubernetes": drain(Launcher::Kubernetes) },
+    }))
 }
 
 pub(super) fn run(args: &ExplainArgs) -> Result<i32, Error> {
+    let as_json = args.format == "json";
     let Some(name) = &args.code else {
         for code in CODES {
-            println!("{:<18} {:<9} {}", code.name, code.severity.name(), code.what);
+            match as_json {
+                true => println!("{}", object(code)),
+                false => println!("{:<18} {:<9} {}", code.name, code.severity.name(), code.what),
+            }
         }
         return Ok(exit_code::PASSED);
     };
     match Code::find(name) {
+        Some(code) if as_json => {
+            println!("{}", object(code));
+            Ok(exit_code::PASSED)
+        }
         Some(code) => {
             print!("{}", code.page());
             Ok(exit_code::PASSED)

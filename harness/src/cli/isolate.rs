@@ -7,7 +7,8 @@ use crate::isolate::recheck::{RecheckRequest, recheck};
 use crate::isolate::request::{DrainRequest, IsolationRequest};
 use crate::library::Library;
 use crate::own_recipes;
-use crate::session::output::Output;
+use crate::report::json::document;
+use crate::session::output::{Output, print_quietly};
 use crate::session::planning::to_lines;
 use crate::session::print_errors;
 use clap::Args;
@@ -28,7 +29,11 @@ judged on it what it is blamed for, by the run that its reason names.
 
 Exit codes: 0 no culprit; 1 culprits are named; 2 wrong usage; 3 inconclusive: something stayed open, the budget \
 ran out, or the machinery failed; 130/143 interrupted, `--resume` goes on. With --resume-drained: 0 all that were ours \
-are in the queue again; 1 a re-check has failed; 3 a re-check was inconclusive, or could not be made.";
+are in the queue again; 1 a re-check has failed; 3 a re-check was inconclusive, or could not be made.
+
+With --format json stdout holds one object: `culprits` and `good` as in `outcome` of the last round's `isolation.json`, the \
+runs of its `rounds`, `node_hours`, `simulated` and `exit_code`; and nothing where it was interrupted or the machinery \
+failed. Progress goes to stderr.";
 
 /// `harness isolate`
 #[derive(Debug, Args)]
@@ -101,16 +106,31 @@ pub(super) struct IsolateArgs {
     /// Connect to at most this many hosts by ssh at the same time
     #[arg(long, value_name = "N", default_value_t = openssh::FANOUT as u32, value_parser = clap::value_parser!(u32).range(1..=1000))]
     ssh_fanout: u32,
+    /// text, or json: the outcome as one object
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    format: String,
 }
 
 pub(super) fn run(args: IsolateArgs) -> Result<i32, Error> {
     let home = home()?;
+    let output = Output::from_format(&args.format);
+    if output == Output::Stderr && (args.dry_run || args.resume_drained) {
+        let flag = if args.dry_run { "--dry-run" } else { "--resume-drained" };
+        return Err(Error::Usage(format!(
+            "{flag} has no outcome of an isolation: leave out `--format json`"
+        )));
+    }
     let code = match args.resume_drained {
         true => recheck(&home, &args.into_recheck()),
         false => own_recipes::load(Some(&Library::for_project(home.path())), None)
             .map_err(|diagnostics| to_lines(&diagnostics))
-            .and_then(|catalogue| isolate(&home, &args.into_request(catalogue), Output::Stdout))
-            .map(|outcome| outcome.code),
+            .and_then(|catalogue| isolate(&home, &args.into_request(catalogue), output))
+            .map(|outcome| {
+                if let (Output::Stderr, Some(found)) = (output, outcome.json()) {
+                    print_quietly(&document(&found));
+                }
+                outcome.code
+            }),
     };
     Ok(code.unwrap_or_else(|diagnostics| print_errors(&diagnostics)))
 }

@@ -3,6 +3,7 @@
 
 use super::consent;
 use crate::session::execution::new_runtime;
+use crate::session::output::Output;
 use crate::session::reached::{ReachScope, Reached, through_slurm};
 use crate::session::run_cluster;
 use cluster::drain::limits::{self, Limits};
@@ -38,12 +39,14 @@ pub(crate) struct Drain<'a> {
     pub without_asking: bool,
     /// The command that drains the same nodes without asking.
     pub command: String,
+    /// Where the result of each is printed.
+    pub output: Output,
 }
 
 /// Drains the culprits where the user agrees, and prints the result for each. Whether all of them are drained now.
 pub(crate) fn drain(drain: &Drain) -> bool {
     let (mut wanted, left) = limits::choose_nodes(drain.lines, drain.run, &drain.limits);
-    left.iter().for_each(|line| println!("{line}"));
+    left.iter().for_each(|line| drain.output.print(line));
     if drain.simulated {
         // The reason must not look like a measurement to a reader of the queue.
         wanted.iter_mut().for_each(|wanted| wanted.reason.push_str(" (SIMULATED)"));
@@ -56,12 +59,12 @@ pub(crate) fn drain(drain: &Drain) -> bool {
         match with_queue(drain, async |queue| refuse(queue, drain, &wanted).await) {
             Ok(None) => {}
             Ok(Some(why)) | Err(why) => {
-                println!("{why}");
+                drain.output.print(why);
                 return false;
             }
         }
         if let Err(why) = consent::ask(&wanted, &drain.command) {
-            println!("{why}");
+            drain.output.print(why);
             return false;
         }
     }
@@ -78,7 +81,7 @@ pub(crate) fn drain(drain: &Drain) -> bool {
         }
     });
     let (lines, are_out) = lines.unwrap_or_else(|why| (vec![why], false));
-    lines.iter().for_each(|line| println!("{line}"));
+    lines.iter().for_each(|line| drain.output.print(line));
     are_out && left.is_empty()
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn isolate(
         Started::Rounds(isolation) => isolation,
     };
     interrupt::watch();
-    let (code, culprits) = match isolation.go() {
+    let (code, culprits, concluded) = match isolation.go() {
         Ok(conclusion) => {
             let lines = messages::culprits(&isolation, &conclusion);
             drain_found(home, &isolation, &lines, request);
@@ -57,7 +57,7 @@ pub(crate) fn isolate(
             let is_fleet_slow = matches!(all, Fleetwide::Slow(_));
             let outcome =
                 outcome::IsolationOutcome::new(&conclusion, &lines, &isolation.asked.nodes, is_fleet_slow);
-            let stored = isolation.store_outcome(outcome);
+            let stored = isolation.store_outcome(outcome.clone());
             let code = messages::end(&isolation, &conclusion, lines.len(), &all);
             // `latest` is again the run that was looked into, not a round of it.
             let stored = stored.and_then(|()| match &asked_for {
@@ -65,21 +65,27 @@ pub(crate) fn isolate(
                 None => Ok(()),
             });
             let code = stored.map_or_else(|why| exit_code::graver(code, report_error(&why)), |()| code);
-            (code, lines)
+            (code, lines, Some(outcome))
         }
         Err(Stopped::Interrupted(code)) => {
             eprintln!("interrupted: `harness isolate --resume {}` goes on", isolation.first());
-            (code, isolation.known.clone())
+            (code, isolation.known.clone(), None)
         }
-        Err(Stopped::Budget(needed)) => (messages::budget(&isolation, needed), isolation.known.clone()),
+        Err(Stopped::Budget(needed)) => {
+            let code = messages::budget(&isolation, needed);
+            let known = isolation.known.clone();
+            let concluded = outcome::IsolationOutcome::from_lines(&known);
+            (code, known, Some(concluded))
+        }
         Err(Stopped::Broken(text)) => {
             eprint!("{text}");
-            (exit_code::INCONCLUSIVE, Vec::new())
+            (exit_code::INCONCLUSIVE, Vec::new(), None)
         }
-        Err(Stopped::Machinery(why)) => (report_error(&why), isolation.known.clone()),
+        Err(Stopped::Machinery(why)) => (report_error(&why), isolation.known.clone(), None),
     };
     let node_hours = isolation.node_hours();
-    Ok(IsolationOutcome { code, culprits, rounds: isolation.ids.clone(), node_hours })
+    let (rounds, simulated) = (isolation.ids.clone(), isolation.simulated);
+    Ok(IsolationOutcome { code, culprits, concluded, rounds, node_hours, simulated })
 }
 
 /// Drains the culprits of the rounds, where that was asked for.
@@ -102,6 +108,7 @@ fn drain_found(home: &Home, isolation: &Isolation, lines: &[EvidenceLine], reque
         limits,
         without_asking: asked.yes,
         command,
+        output: isolation.output,
     };
     drain::drain(&drain);
 }
@@ -331,12 +338,13 @@ fn unexplained_nodes(
                 limits,
                 without_asking: asked.yes,
                 command: asked.command.clone(),
+                output,
             };
             drain::drain(&drain);
         }
         messages::sum(output, evidence.lines.len(), 0, all, 0.0);
         let culprits = evidence.lines.clone();
-        IsolationOutcome { code: exit_code::FAILED, culprits, ..IsolationOutcome::default() }
+        IsolationOutcome::without_rounds(exit_code::FAILED, culprits, inventory.is_simulated())
     };
     if evidence.explains_all {
         messages::evidence(output, inventory, &found.run, evidence);

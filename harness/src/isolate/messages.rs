@@ -79,7 +79,7 @@ pub(crate) fn too_few_are_fit(
     culprits.iter().for_each(|line| print_culprit(output, inventory, line));
     output.print(format_args!("inconclusive: nodes that can pass: {}, too few to compare", fit.len()));
     let code = if culprits.is_empty() { exit_code::INCONCLUSIVE } else { exit_code::FAILED };
-    IsolationOutcome { code, culprits, ..IsolationOutcome::default() }
+    IsolationOutcome::without_rounds(code, culprits, inventory.is_simulated())
 }
 
 /// Anomalies that are not attributable.

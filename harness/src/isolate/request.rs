@@ -1,7 +1,9 @@
 //! What an isolation is asked for, and what comes of it.
 
 use recipes::catalogue::Catalogue;
+use serde_json::{Value, json};
 use verdict::isolate::evidence::EvidenceLine;
+use verdict::isolate::outcome;
 
 /// An isolation of a suite, or the one to go on with.
 #[derive(Clone, Default)]
@@ -50,7 +52,62 @@ pub(crate) struct DrainRequest {
 pub(crate) struct IsolationOutcome {
     pub code: i32,
     pub culprits: Vec<EvidenceLine>,
+    /// What `isolation.json` holds of it; `None` where it was interrupted or its machinery failed.
+    pub concluded: Option<outcome::IsolationOutcome>,
     /// The ids of its rounds.
     pub rounds: Vec<String>,
     pub node_hours: f64,
+    pub simulated: bool,
+}
+
+impl IsolationOutcome {
+    /// Of culprits that are known without a round.
+    pub(crate) fn without_rounds(
+        code: i32,
+        culprits: Vec<EvidenceLine>,
+        simulated: bool,
+    ) -> IsolationOutcome {
+        let concluded = Some(outcome::IsolationOutcome::from_lines(&culprits));
+        IsolationOutcome { code, culprits, concluded, simulated, ..IsolationOutcome::default() }
+    }
+
+    /// For programs: `culprits` and `good` are those of `outcome` in `isolation.json`.
+    pub(crate) fn json(&self) -> Option<Value> {
+        self.concluded.as_ref().map(|outcome::IsolationOutcome { culprits, good }| {
+            json!({
+                "simulated": self.simulated,
+                "culprits": culprits,
+                "good": good,
+                "rounds": self.rounds,
+                "node_hours": self.node_hours,
+                "exit_code": self.code,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::exit_code;
+
+    #[test]
+    fn what_an_isolation_found_is_one_object_and_one_that_was_interrupted_has_none() {
+        let line = EvidenceLine {
+            code: "HRN-NIC-DEAD",
+            node: "p5-003".to_owned(),
+            part: "rdmap79s0".to_owned(),
+            evidence: "moved no byte".to_owned(),
+        };
+        let found = IsolationOutcome::without_rounds(exit_code::FAILED, vec![line], true);
+        let culprit = json!({
+            "kind": "culprit", "node": "p5-003", "part": "rdmap79s0", "evidence": "moved no byte", "code": "HRN-NIC-DEAD",
+        });
+        let expected = json!({
+            "simulated": true, "culprits": [culprit], "good": [], "rounds": [], "node_hours": 0.0, "exit_code": 1,
+        });
+        assert_eq!(found.json(), Some(expected));
+        let interrupted = IsolationOutcome { code: exit_code::INTERRUPTED, ..IsolationOutcome::default() };
+        assert_eq!(interrupted.json(), None);
+    }
 }

@@ -4,6 +4,7 @@
 use super::Report;
 use base::text::is_deceptive;
 use model::artefact::{CaseVerdict, Culprit, Status, Summary, Verdict};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::iter::once;
@@ -11,7 +12,12 @@ use std::iter::once;
 /// `summary.json`: every field of `Summary`, in its order. Stable within a `format`: fields are added, and none is
 /// changed or removed. NaN and infinity are `null`.
 pub(crate) fn summary_json(summary: &Summary) -> String {
-    let text = serde_json::to_string_pretty(summary).expect("a summary has words as keys only");
+    document(summary)
+}
+
+/// Any artefact as one document on stdout: nothing in it controls a terminal.
+pub(crate) fn document(artefact: &impl Serialize) -> String {
+    let text = serde_json::to_string_pretty(artefact).expect("an artefact has words as keys only");
     harmless(text) + "\n"
 }
 

@@ -4,7 +4,7 @@ use model::exit_code;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Where lines of an isolation go: to stderr where a program reads the stdout of the run that it follows.
+/// Where lines go that a person reads: to stderr where a program reads stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Output {
     Stdout,
@@ -12,6 +12,11 @@ pub(crate) enum Output {
 }
 
 impl Output {
+    /// Of a verb with `--format text|json`: stdout holds nothing but JSON where that is asked for.
+    pub(crate) fn from_format(format: &str) -> Output {
+        if format == "json" { Output::Stderr } else { Output::Stdout }
+    }
+
     pub(crate) fn print(self, line: impl Display) {
         match self {
             Output::Stdout => println!("{line}"),
@@ -35,7 +40,7 @@ pub(crate) fn print_errors(diagnostics: &[String]) -> i32 {
 }
 
 /// Ignores a reader that has closed the pipe: the reports are written by then.
-pub(super) fn print_quietly(text: &str) {
+pub(crate) fn print_quietly(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

@@ -7,6 +7,7 @@ use super::readings::CheckResult;
 use super::{WatchFleetRequest, clock, messages, place, priority};
 use crate::isolate::drain::{self, Drain};
 use crate::session::execution::new_runtime;
+use crate::session::output::Output;
 use crate::session::run_cluster;
 use base::nodeset;
 use base::text::show;
@@ -545,6 +546,7 @@ impl Session<'_> {
             limits: Limits::new(self.inventory.nodes.len(), at_most),
             without_asking: true,
             command: String::new(),
+            output: Output::Stdout,
         });
         self.drained = if is_drained { alarms } else { Vec::new() };
     }

@@ -9,6 +9,7 @@ mod form;
 mod matrix;
 mod order;
 mod profile;
+pub mod rank_lint;
 mod read;
 mod soak;
 pub mod window_lint;

@@ -4,6 +4,7 @@
 //! A node is accepted only where every assertion of every stage passed for it. One that failed goes no further, and
 //! an inconclusive one is neither accepted nor rejected.
 
+pub mod attribution;
 pub mod certificate;
 pub mod judged;
 pub mod limits;
@@ -18,6 +19,8 @@ pub mod soak;
 pub mod stages;
 mod words;
 
+#[cfg(test)]
+mod attribution_tests;
 #[cfg(test)]
 mod certificate_tests;
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! The status of each node after a run: the assertions that did not pass for it, and the cases without a result for it.
 
-use crate::judge::is_reported_only;
+use super::attribution::{Attribution, Unattributable, judged};
 use crate::unjudged;
-use model::artefact::{BELOW_FLOOR, CaseVerdict, Plan, PlannedCase, Status};
+use base::text::count;
+use model::artefact::{CaseVerdict, Plan, PlannedCase, Status};
+use recipes::catalogue::Catalogue;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Nothing in it: every assertion of every case passed.
@@ -29,8 +31,8 @@ pub struct Bad {
     pub part: Option<String>,
     /// It covers this node alone, rather than all that ran together.
     pub is_own: bool,
-    /// It is below a published floor, like its peers.
-    pub is_alike: bool,
+    /// Why a failure speaks against no node; `None` where it does, and where nothing failed.
+    pub unattributable: Option<Unattributable>,
     /// The other nodes of its jobs.
     pub with: BTreeSet<String>,
 }
@@ -46,19 +48,23 @@ impl NodeStatus {
         self.bad.iter().any(|bad| bad.status == status)
     }
 
-    /// Measured, and out of bounds; what affects all nodes alike is no failure of one.
-    pub fn has_failed(&self) -> bool {
-        let is_failure =
-            |bad: &Bad| matches!(bad.status, Status::Fail | Status::UnexpectedPass) && !bad.is_alike;
-        self.bad.iter().any(is_failure)
+    /// Measured, and out of bounds: a node of which this holds is not accepted by another run.
+    pub fn is_red(&self) -> bool {
+        self.bad.iter().any(Bad::is_red)
     }
 
-    /// The gravest of it, in words.
+    /// The same by a failure that speaks against the node.
+    pub fn has_failed(&self) -> bool {
+        self.bad.iter().any(|bad| bad.is_red() && bad.unattributable.is_none())
+    }
+
+    /// The gravest of it, in words: first what speaks against the node.
     pub fn why(&self) -> String {
+        let own = self.bad.iter().find(|bad| bad.status == Status::Fail && bad.unattributable.is_none());
         let gravest = [Status::Fail, Status::Error, Status::Inconclusive];
         let of = |status: &Status| self.bad.iter().find(|bad| bad.status == *status);
-        match gravest.iter().find_map(of).or(self.bad.first()) {
-            Some(bad) => format!("{}: {}", bad.status, bad.message),
+        match own.or_else(|| gravest.iter().find_map(of)).or(self.bad.first()) {
+            Some(bad) => format!("{}: {}{}", bad.status, bad.message, bad.names_no_node()),
             None => String::new(),
         }
     }
@@ -69,6 +75,28 @@ impl NodeStatus {
         let (failed, rest): (Vec<&Bad>, Vec<&Bad>) =
             self.bad.iter().partition(|bad| bad.status == Status::Fail);
         failed.into_iter().chain(rest).take(SHOWN).map(|bad| bad.name.clone()).collect()
+    }
+}
+
+impl Bad {
+    fn is_red(&self) -> bool {
+        matches!(self.status, Status::Fail | Status::UnexpectedPass)
+    }
+
+    /// Why it names no node, and the next step; empty where the message says so, and where it names one.
+    fn names_no_node(&self) -> String {
+        let Bad { name, metric, .. } = self;
+        match self.unattributable {
+            None | Some(Unattributable::BelowFloor) => String::new(),
+            Some(Unattributable::Metric) => format!(
+                "; `{metric}` names no node: look at the output of `{name}`, or set `severity = \"warn\"` on it if it is \
+                 not to decide"
+            ),
+            Some(Unattributable::Shared { failed, all }) => format!(
+                "; {failed} of {} fail `{metric}`, which names none of them: check its limit and what they share",
+                count(all, "node")
+            ),
+        }
     }
 }
 
@@ -85,16 +113,12 @@ pub struct Together {
 pub fn did_well_together(plan: &Plan, verdicts: &[CaseVerdict]) -> Vec<Together> {
     let mut all = Vec::new();
     for case in &plan.cases {
-        let found = verdicts.iter().find(|verdict| verdict.suite == case.suite && verdict.case == case.name);
-        let judged = found.map(|found| found.verdicts.as_slice());
-        let judged = judged.filter(|judged| judged.len() == case.assertions.len()).unwrap_or_default();
         let nodes_of = |name: &String| {
             let job = case.jobs.iter().find(|job| job.name == *name)?;
             Some(job.nodes.iter().cloned().collect::<BTreeSet<_>>()).filter(|nodes| nodes.len() > 1)
         };
         let mut well: BTreeMap<BTreeSet<String>, bool> = BTreeMap::new();
-        let judged = case.assertions.iter().zip(judged);
-        for (assertion, verdict) in judged.filter(|(_, verdict)| !is_reported_only(verdict)) {
+        for (assertion, verdict) in judged(case, verdicts) {
             if verdict.status != Status::Unjudged {
                 for nodes in assertion.jobs.iter().filter_map(nodes_of) {
                     *well.entry(nodes).or_insert(true) &= verdict.status == Status::Pass;
@@ -112,20 +136,16 @@ pub fn node_statuses(
     nodes: &[String],
     plan: &Plan,
     verdicts: &[CaseVerdict],
+    catalogue: &Catalogue,
 ) -> BTreeMap<String, NodeStatus> {
+    let attribution = Attribution::new(plan, verdicts, catalogue);
     let mut node_statuses: BTreeMap<String, NodeStatus> =
         nodes.iter().map(|node| (node.clone(), NodeStatus::default())).collect();
     for case in &plan.cases {
-        let found = verdicts.iter().find(|verdict| verdict.suite == case.suite && verdict.case == case.name);
         let mut covered: BTreeSet<&str> = BTreeSet::new();
-        // With fewer verdicts than assertions no node is judged.
-        let judged = found.map(|found| found.verdicts.as_slice());
-        let judged = judged.filter(|judged| judged.len() == case.assertions.len()).unwrap_or_default();
         let jobs: BTreeMap<&str, &[String]> =
             case.jobs.iter().map(|job| (job.name.as_str(), job.nodes.as_slice())).collect();
-        // What only reports judges no node.
-        let judged = case.assertions.iter().zip(judged).filter(|(_, verdict)| !is_reported_only(verdict));
-        for (assertion, verdict) in judged {
+        for (assertion, verdict) in judged(case, verdicts) {
             let of_jobs = || {
                 let named = assertion.jobs.iter().filter_map(|job| jobs.get(job.as_str()));
                 named.flat_map(|nodes| nodes.iter().map(String::as_str)).collect::<BTreeSet<_>>()
@@ -152,7 +172,7 @@ pub fn node_statuses(
                     metric: verdict.metric.clone(),
                     part: verdict.part.clone(),
                     is_own: assertion.node.is_some(),
-                    is_alike: verdict.cause.as_deref() == Some(BELOW_FLOOR),
+                    unattributable: attribution.unattributable(case, verdict),
                     with: of_jobs().into_iter().filter(|other| *other != node).map(str::to_owned).collect(),
                 });
             }
@@ -186,7 +206,7 @@ fn nothing(node: &str) -> Bad {
         metric: String::new(),
         part: None,
         is_own: true,
-        is_alike: false,
+        unattributable: None,
         with: BTreeSet::new(),
     }
 }
@@ -202,7 +222,7 @@ fn not_covered(node: &str, case: &PlannedCase) -> Bad {
         metric: String::new(),
         part: None,
         is_own: false,
-        is_alike: false,
+        unattributable: None,
         with: BTreeSet::new(),
     }
 }

@@ -36,7 +36,10 @@ fn passed(statuses: &[Status]) -> Vec<bool> {
         .zip(&nodes)
         .map(|(status, node)| fixture::verdict(&case.name, "rate", node, "rdmap79s0", *status))
         .collect();
-    node_statuses(&nodes, &plan, &[found]).values().map(NodeStatus::has_passed).collect()
+    node_statuses(&nodes, &plan, &[found], &Catalogue::built_in())
+        .values()
+        .map(NodeStatus::has_passed)
+        .collect()
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Who is accepted though something speaks against it, and who is rejected though nothing does: both must not happen.
 
+use super::attribution::Unattributable;
 use super::node_status::{Bad, NodeStatus, Together, did_well_together, node_statuses};
 use super::schedule::{RunResult, Schedule, line};
 use super::stages::{Stage, divide};
@@ -26,7 +27,7 @@ pub(super) fn bad(status: Status, with: &[&str]) -> Bad {
         metric: "nccl.busbw".into(),
         part: None,
         is_own: false,
-        is_alike: false,
+        unattributable: None,
         with: with.iter().map(|node| (*node).to_owned()).collect(),
     }
 }
@@ -263,7 +264,9 @@ fn a_node_status_gives_its_gravest_reason_first() {
     let skipped = NodeStatus { bad: vec![bad(Status::Skipped, &[])] };
     assert_eq!(skipped.why(), format!("{}: too slow", Status::Skipped));
     assert_eq!(NodeStatus::default().why(), "");
-    let alike = NodeStatus { bad: vec![Bad { is_alike: true, ..bad(Status::Fail, &[]) }] };
+    let alike = NodeStatus {
+        bad: vec![Bad { unattributable: Some(Unattributable::BelowFloor), ..bad(Status::Fail, &[]) }],
+    };
     assert!(!alike.has_failed() && !alike.has_passed());
 }
 
@@ -282,21 +285,21 @@ pub(super) fn statuses_after(
     change(&mut plan, &mut verdict, &mut case);
     case.verdicts = vec![verdict];
     let nodes = plan.nodes[..2].to_vec();
-    node_statuses(&nodes, &plan, &[case])
+    node_statuses(&nodes, &plan, &[case], &Catalogue::built_in())
 }
 
 #[test]
 fn a_failure_of_a_job_speaks_of_all_its_nodes_with_each_other_as_company() {
     let statuses = statuses_after(Status::Fail, &|_, _, _| {});
     let bad = &statuses["p5-001"].bad[0];
-    assert_eq!((bad.is_own, bad.is_alike), (false, false));
+    assert_eq!((bad.is_own, bad.unattributable.is_some()), (false, false));
     assert_eq!(bad.with, ["p5-002".to_owned()].into());
     let own =
         statuses_after(Status::Fail, &|plan, _, _| plan.cases[0].assertions[0].node = Some("p5-001".into()));
     assert!(own["p5-001"].bad[0].is_own);
     assert_eq!(own["p5-001"].bad[0].with, ["p5-002".to_owned()].into());
     let floor = statuses_after(Status::Fail, &|_, verdict, _| verdict.cause = Some(BELOW_FLOOR.into()));
-    assert!(floor["p5-001"].bad[0].is_alike && !floor["p5-001"].has_failed());
+    assert!(floor["p5-001"].bad[0].unattributable.is_some() && !floor["p5-001"].has_failed());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! next. A failure of several nodes together proves nothing against one of them: each unnamed one is retried with
 //! another partner, and that is recorded.
 
+use super::attribution::Unattributable;
 use super::node_status::{Bad, NodeStatus, Together};
 use super::stages::Stage;
 use crate::isolate::code::Code;
@@ -180,7 +181,8 @@ impl Schedule {
         }
     }
 
-    /// Of a run on one node what is bad is its own, measured or not; nothing else could have made it.
+    /// Of a run on one node a failure that speaks against a node speaks against this one. One that names no node, or none of
+    /// so many that fail alike, leaves it open.
     /// `alone` says whether each GPU was tried by itself as well.
     pub fn settle_alone(&mut self, stage: Stage, open: Vec<Open>, alone: bool) -> Vec<Open> {
         let mut again = Vec::new();
@@ -188,7 +190,7 @@ impl Schedule {
             if one.node_status.has_failed() {
                 let line = inside(&one.node, &one.node_status, alone);
                 self.reject(stage, &one.node, &[line], &one.node_status, Some(&one.run));
-            } else if one.node_status.any(Status::Error) {
+            } else if one.node_status.any(Status::Error) && !one.node_status.is_red() {
                 again.push(one);
             } else {
                 self.leave_open(stage, &one.node, &one.node_status.why());
@@ -259,7 +261,7 @@ impl Schedule {
                 continue;
             };
             let was_explained = one.with.iter().any(|other| self.is_bad(other));
-            if node_status.has_passed() && (was_explained || !one.node_status.has_failed()) {
+            if node_status.has_passed() && (was_explained || !one.node_status.is_red()) {
                 if !stage.is_alone() {
                     self.proven.push(one.node.clone());
                 }
@@ -300,7 +302,8 @@ impl Schedule {
         };
         let proves = |bad: &Bad| {
             bad.status == Status::Fail
-                && !bad.is_alike
+                // This run is of a few nodes: how many fail alike shows in the first.
+                && matches!(bad.unattributable, None | Some(Unattributable::Shared { .. }))
                 && !did_well(&one.node, &bad.case)
                 // A good one beside one that may be bad proves nothing.
                 && bad.with.iter().all(|other| is_good(other, &bad.case))
@@ -383,7 +386,8 @@ fn is_wrong(metric: &str) -> bool {
 
 /// Which code a failure by itself has: of a GPU alone, of GPUs together whose each is good alone, or of neither.
 fn inside(node: &str, node_status: &NodeStatus, alone: bool) -> EvidenceLine {
-    let failed = || node_status.bad.iter().filter(|bad| bad.status == Status::Fail);
+    let is_own = |bad: &&Bad| bad.status == Status::Fail && bad.unattributable.is_none();
+    let failed = || node_status.bad.iter().filter(is_own);
     let of_gpu = failed().find(|bad| bad.part.as_ref().is_some_and(|part| part.starts_with("gpu")));
     let coded = |metric: &str| match recipe::built_in(metric)?.names {
         Names::Coded(part, code) => Some((part, code)),

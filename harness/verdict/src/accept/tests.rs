@@ -86,7 +86,7 @@ fn bad(status: Status, with: &[&str]) -> NodeStatus {
         message: "too slow".into(),
         metric: "nccl.busbw".into(),
         part: None,
-        is_alike: false,
+        unattributable: None,
         is_own: false,
         with,
     };

@@ -15,6 +15,17 @@ pub struct IsolationOutcome {
 }
 
 impl IsolationOutcome {
+    /// Of culprits that were named without a round, or before all rounds were made.
+    pub fn from_lines(lines: &[EvidenceLine]) -> IsolationOutcome {
+        let named = lines.iter().map(|line| Culprit::Culprit {
+            node: line.node.clone(),
+            part: line.part.clone(),
+            evidence: line.evidence.clone(),
+            code: Some(line.code.to_owned()),
+        });
+        IsolationOutcome { culprits: named.collect(), good: Vec::new() }
+    }
+
     /// `nodes` are in the order of their numbers. Where all nodes are slow alike, their peers' rate proves none good.
     pub fn new(
         conclusion: &Conclusion,
@@ -25,15 +36,7 @@ impl IsolationOutcome {
         let names = |numbers: &[usize]| -> Vec<String> {
             numbers.iter().filter_map(|node| nodes.get(*node)).cloned().collect()
         };
-        let mut culprits: Vec<Culprit> = lines
-            .iter()
-            .map(|line| Culprit::Culprit {
-                node: line.node.clone(),
-                part: line.part.clone(),
-                evidence: line.evidence.clone(),
-                code: Some(line.code.to_owned()),
-            })
-            .collect();
+        let IsolationOutcome { mut culprits, .. } = IsolationOutcome::from_lines(lines);
         let suspects = names(&conclusion.suspects);
         if !suspects.is_empty() {
             let evidence = "slow in an isolation, without proof".to_owned();

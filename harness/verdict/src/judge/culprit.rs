@@ -218,8 +218,13 @@ fn nodes_of<'a>(outcomes: impl Iterator<Item = &'a JobOutcome>) -> BTreeSet<Stri
 const FEWEST_OF_MOST: usize = 3;
 
 /// Whether what so many of a case's nodes share is the case's own fault: its program, its limit or its launcher.
-pub(super) fn are_most(bad: usize, all: usize) -> bool {
+pub(crate) fn are_most(bad: usize, all: usize) -> bool {
     (all > 1 && bad == all) || (bad >= FEWEST_OF_MOST && bad * 2 > all)
+}
+
+/// Whether so few are unlike those that did well that they are the odd ones. Of two halves either may be.
+pub(crate) fn are_few(odd: usize, well: usize) -> bool {
+    odd < well || (odd == 1 && well == 1)
 }
 
 /// Without those of a case in which most nodes went badly alike: that is the case's fault, or the launcher's.
@@ -311,7 +316,7 @@ fn slow_nodes(
 }
 
 /// What its recipe declares; a metric that no recipe declares blames no node.
-fn blames(catalogue: &Catalogue, metric: &str) -> Blames {
+pub(crate) fn blames(catalogue: &Catalogue, metric: &str) -> Blames {
     catalogue.metric(metric).map(|(_, metric)| metric.blames).unwrap_or_default()
 }
 
@@ -356,9 +361,7 @@ fn without_most<'a>(mut bad: Vec<&'a JobOutcome>, good: &[&JobOutcome]) -> Vec<&
         .map(|outcome| outcome.case.clone())
         .filter(|case| {
             let well = of(good, case);
-            let odd = of(&bad, case).difference(&well).count();
-            // Of two halves either may be the odd one.
-            odd < well.len() || (odd == 1 && well.len() == 1)
+            are_few(of(&bad, case).difference(&well).count(), well.len())
         })
         .collect();
     bad.retain(|outcome| few.contains(&outcome.case));

@@ -173,6 +173,10 @@ impl WorkloadTable for NcclTests {
         &self.environment
     }
 
+    fn starts_task_per_gpu(&self) -> bool {
+        self.torch.is_none()
+    }
+
     fn stall_s(&self) -> Option<u64> {
         Some(180)
     }

@@ -74,6 +74,11 @@ pub trait WorkloadTable {
         None
     }
 
+    /// Whether the launcher may start each rank as a task of its own, rather than one task for all of a node.
+    fn starts_task_per_gpu(&self) -> bool {
+        self.tasks_per_node().is_some_and(|tasks| tasks > 1)
+    }
+
     /// A job that makes no progress for so long is ended, where the suite says nothing; never, where absent.
     fn stall_s(&self) -> Option<u64>;
 

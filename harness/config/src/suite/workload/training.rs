@@ -227,6 +227,15 @@ impl WorkloadTable for Training {
         self.steps
     }
 
+    fn starts_task_per_gpu(&self) -> bool {
+        let by_launcher = match &self.program {
+            Program::Nemo(nemo) => nemo.form != NemoForm::Megatron,
+            Program::Mpi { .. } => true,
+            Program::Torchrun { .. } | Program::Fsdp { .. } | Program::Ddp { .. } => false,
+        };
+        by_launcher && self.processes != Some(1)
+    }
+
     /// Checkpoints are written in silence.
     fn stall_s(&self) -> Option<u64> {
         Some(900)

@@ -57,7 +57,7 @@ mod tests {
             metric: metric.into(),
             part: None,
             is_own: true,
-            is_alike: false,
+            unattributable: None,
             with: BTreeSet::new(),
         }
     }
