@@ -60,7 +60,7 @@ pub struct Discovered {
 
 /// Asks the API server for its nodes. Nothing is changed there.
 pub async fn discover(request: &Request, instances: &Instances) -> Result<Discovered, Failure> {
-    let kubectl = Kubectl { context: request.context.clone(), namespace: request.namespace.clone() };
+    let kubectl = Kubectl::new(request.context.as_deref(), &request.namespace);
     let mut arguments = vec!["get".to_owned(), "nodes".to_owned(), format!("--output={}", nodes::FORMAT)];
     arguments.extend(request.selector.iter().map(|labels| format!("--selector={labels}")));
     let answer = kubectl.ask(&arguments, b"", LIST_LIMIT).await;

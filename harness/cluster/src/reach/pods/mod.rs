@@ -85,7 +85,7 @@ impl Pods {
         fanout: usize,
     ) -> Pods {
         Pods {
-            kubectl: Kubectl { context: reach.context.clone(), namespace: reach.namespace.clone() },
+            kubectl: Kubectl::from_reach(reach),
             template: PodTemplate::new(reach, &inventory.instance, &inventory.paths.shared),
             owner,
             nodes: nodes.to_vec(),

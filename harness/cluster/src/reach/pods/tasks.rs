@@ -32,8 +32,7 @@ impl AnalysisPods {
     pub fn new(context: Option<&str>, namespace: &str, run: &str, person: &str) -> AnalysisPods {
         // Other pods than those that stand for its nodes.
         let owner = PodOwner { run: analysis_of(run), person: person.to_owned(), process: None };
-        let kubectl = Kubectl { context: context.map(str::to_owned), namespace: namespace.to_owned() };
-        AnalysisPods { kubectl, owner }
+        AnalysisPods { kubectl: Kubectl::new(context, namespace), owner }
     }
 
     /// Those that are there.
