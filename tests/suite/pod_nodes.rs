@@ -63,6 +63,15 @@ fn an_inventory_comes_from_the_nodes_and_runs() {
     let ran = bench.run("run --suite pods --inventory found --no-probe");
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("coverage: nodes 2/2"), "{}", ran.stdout);
+    // Nothing is asked of another cluster.
+    let found = fs::read_to_string(bench.0.path().join("inventory/found.toml")).expect("an inventory");
+    let cluster = "\ncluster = \"https://10.0.0.1:6443\" # nothing is touched in another one\n";
+    assert!(found.contains(cluster), "{found}");
+    bench.0.write("kube/server", "https://10.0.0.2:6443");
+    let ran = bench.run("run --suite pods --inventory found --no-probe");
+    let why = "kubectl leads to another cluster: https://10.0.0.2:6443 (context here), but `cluster` in [reach] is \
+               https://10.0.0.1:6443; nothing was touched";
+    assert!(ran.code == Some(3) && ran.stderr.contains(why), "{}{}", ran.stdout, ran.stderr);
 }
 
 #[test]

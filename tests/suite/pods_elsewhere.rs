@@ -147,6 +147,37 @@ fn no_pod_is_deleted_where_a_context_leads_elsewhere_since_they_were_listed() {
 }
 
 #[test]
+fn nothing_is_asked_of_a_cluster_that_the_inventory_does_not_name() {
+    let bench = Bench::new();
+    let text = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
+    let named = |more: &str| {
+        let reach = format!("[reach]\n{more}\n");
+        bench.0.write("inventory/pods.toml", &text.replace("[reach]\n", &reach));
+    };
+    named("cluster = \"https://10.0.0.9:6443\"");
+    let both = "error: kubectl leads to another cluster: https://10.0.0.1:6443 (context here), but `cluster` in [reach] is \
+                https://10.0.0.9:6443; nothing was touched; first ";
+    let by_context =
+        "`kubectl config use-context NAME`, with one of `kubectl config get-contexts`, or set KUBECONFIG";
+    for arguments in [
+        &SUITE[..],
+        &["--suite", "pods", "--inventory", "pods"],
+        &["inventory", "probe", "--inventory", "pods"],
+        &["clean", "--kubernetes", "--inventory", "pods"],
+    ] {
+        assert_refused(&bench, arguments, &format!("{both}{by_context}"));
+    }
+    named("cluster = \"https://10.0.0.9:6443\"\ncontext = \"here\"");
+    let there = "set `context` there to one of `kubectl config get-contexts`, or set KUBECONFIG";
+    assert_refused(&bench, &SUITE, &format!("{both}{there}"));
+    assert_eq!(bench.0.runs(), 0);
+    // As it stands in a kubeconfig.
+    named("cluster = \"HTTPS://10.0.0.1:6443/\"");
+    let ran = bench.suite();
+    assert_eq!((ran.code, bench.pods()), (Some(0), Vec::new()), "{}", all(&ran));
+}
+
+#[test]
 fn a_run_is_cleaned_once_kubectl_leads_to_its_cluster_again() {
     let bench = killed();
     lead_to(&bench, "https://10.0.0.2:6443", "there");

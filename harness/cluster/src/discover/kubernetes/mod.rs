@@ -12,6 +12,7 @@ pub use render::render;
 use super::{Failure, LeftOut};
 use crate::reach::pods::Kubectl;
 use config::inventory::Instances;
+use model::artefact::named_server;
 use nodes::Taint;
 use std::collections::BTreeMap;
 
@@ -48,6 +49,8 @@ pub struct Discovered {
     pub groups: BTreeMap<String, Vec<String>>,
     /// Nodes that take no pods of ours, or do not match the profile.
     pub left_out: Vec<LeftOut>,
+    /// The API server that was asked.
+    cluster: Option<String>,
     /// Of the nodes: pods have to bear them.
     taints: Vec<Taint>,
     /// Whether the nodes offer EFA devices.
@@ -84,5 +87,8 @@ pub async fn discover(request: &Request, instances: &Instances) -> Result<Discov
             with.unwrap_or_default()
         )));
     }
-    selection::select(nodes, request, instances)
+    // As it was when they were listed.
+    let target = kubectl.checked_target().await.map_err(|error| Failure::NoAnswer(error.to_string()))?;
+    let found = selection::select(nodes, request, instances)?;
+    Ok(Discovered { cluster: named_server(&target.server), ..found })
 }

@@ -86,6 +86,7 @@ pub(super) fn select(
         nodes.iter().flat_map(|node| &node.taints).filter(|taint| keeps_away(taint)).collect();
     Ok(Discovered {
         instance: instance.name.clone(),
+        cluster: None,
         groups: groups(&nodes, &mut notes),
         taints: taints.into_iter().cloned().collect(),
         has_efa,

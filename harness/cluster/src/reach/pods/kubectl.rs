@@ -26,6 +26,8 @@ const REQUEST_LIMIT_S: u64 = 60;
 pub(crate) struct Kubectl {
     /// Of the inventory; the one that was kubectl's current one at the first request, where absent.
     pub context: Option<String>,
+    /// The only server that is asked, where the inventory names it.
+    pub cluster: Option<String>,
     pub namespace: String,
 }
 
@@ -85,11 +87,12 @@ pub(super) fn refusals(stderr: &[u8]) -> Vec<String> {
 
 impl Kubectl {
     pub(crate) fn new(context: Option<&str>, namespace: &str) -> Kubectl {
-        Kubectl { context: context.map(str::to_owned), namespace: namespace.to_owned() }
+        Kubectl { context: context.map(str::to_owned), cluster: None, namespace: namespace.to_owned() }
     }
 
     pub(crate) fn from_reach(reach: &KubernetesReach) -> Kubectl {
-        Kubectl::new(reach.context.as_deref(), &reach.namespace)
+        let cluster = reach.cluster.clone();
+        Kubectl { cluster, ..Kubectl::new(reach.context.as_deref(), &reach.namespace) }
     }
 
     /// Everything that it prints, up to a limit. Nothing is asked where kubectl leads to another server by now.

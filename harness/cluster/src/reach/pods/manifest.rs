@@ -236,6 +236,7 @@ mod tests {
     pub(crate) fn template() -> PodTemplate {
         let reach = KubernetesReach {
             context: None,
+            cluster: None,
             namespace: "bench".into(),
             image: "registry/nccl:1".into(),
             queue: Some("gpus".into()),

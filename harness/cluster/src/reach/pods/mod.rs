@@ -22,7 +22,7 @@ pub use life::PodLeft;
 pub use maker::{Maker, this_process};
 pub use manifest::{PodOwner, PodTemplate};
 pub use orphans::{Orphan, Orphans};
-pub use server::current_cluster;
+pub use server::{cluster_of_context, current_cluster};
 pub use tasks::{AnalysisPods, PodTasks};
 
 use super::output::{head, too_long};

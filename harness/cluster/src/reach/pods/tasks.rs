@@ -80,8 +80,9 @@ impl PodTasks {
         person: &str,
         script: String,
     ) -> PodTasks {
+        let pods = AnalysisPods::new(reach.context.as_deref(), &reach.namespace, run, person);
         PodTasks {
-            pods: AnalysisPods::new(reach.context.as_deref(), &reach.namespace, run, person),
+            pods: AnalysisPods { kubectl: Kubectl::from_reach(reach), ..pods },
             template: PodTemplate::new(reach, &inventory.instance, &inventory.paths.shared).without_devices(),
             nodes: inventory.nodes.clone(),
             script,

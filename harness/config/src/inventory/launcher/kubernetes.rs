@@ -9,7 +9,7 @@ use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
 use base::digest::sha256;
 use job::script::{self, Script, Start, files, start};
-use model::artefact::{Launcher, PlannedFile};
+use model::artefact::{Launcher, PlannedFile, named_server};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
@@ -31,6 +31,8 @@ const EFFECTS: [(&str, &str); 3] =
 pub struct KubernetesReach {
     /// Of the kubeconfig; its current one, where absent.
     pub context: Option<String>,
+    /// The only API server that is asked, as `named_server` spells it: nothing is touched in another cluster.
+    pub cluster: Option<String>,
     /// Where pods are made; nothing is made or read outside of it.
     pub namespace: String,
     /// Of every pod: it has bash, coreutils, and what jobs run.
@@ -90,6 +92,12 @@ impl KubernetesReach {
             Key::needed("image", Type::Text, "of every pod: with bash, coreutils, and what jobs run"),
             Key::needed("shared", Type::Text, "the claim that every pod mounts at `paths.shared`"),
             Key::usual("context", "kubectl's current one", Type::Text, "of the kubeconfig"),
+            Key::usual(
+                "cluster",
+                "any",
+                Type::Text,
+                "URL of the API server: nothing is touched in another cluster",
+            ),
             Key::usual("namespace", "\"default\"", Type::Text, "where pods are made"),
             Key::optional("queue", Type::Text, "the local queue of Kueue that admits the pods"),
             Key::optional("priority_class", Type::Text, "`priorityClassName` of the pods"),
@@ -132,6 +140,7 @@ impl KubernetesReach {
         let selector = table.get("node_selector").and_then(|value| value.table());
         let reach = KubernetesReach {
             context: table.get("context").and_then(|value| line_of_text(&value)),
+            cluster: table.get("cluster").and_then(|value| server(&value)),
             namespace: name("namespace").unwrap_or_else(|| NAMESPACE.to_owned()),
             image: String::new(),
             queue: name("queue"),
@@ -209,6 +218,17 @@ fn object_name(value: &Value<'_>) -> Option<String> {
     Some(text)
 }
 
+fn server(value: &Value<'_>) -> Option<String> {
+    let text = line_of_text(value)?;
+    let server = named_server(&text);
+    if server.is_none() {
+        let message = format!("`{}` must be the URL of an API server, without a password", value.key());
+        let print = "kubectl config view --minify --output=jsonpath='{.clusters[0].cluster.server}'";
+        value.diagnostic_with(message, format!("`{print}` prints that of the current context"));
+    }
+    server
+}
+
 fn word_of_registry(value: &Value<'_>) -> Option<String> {
     let text = line_of_text(value)?;
     if text.contains(char::is_whitespace) || text.starts_with('-') {
@@ -240,7 +260,7 @@ impl LaunchPlanner for KubernetesReach {
     }
 
     fn site_names(&self) -> Vec<&str> {
-        let optional = [&self.context, &self.queue, &self.priority_class];
+        let optional = [&self.context, &self.cluster, &self.queue, &self.priority_class];
         let needed = [&self.namespace, &self.image, &self.shared];
         optional.into_iter().flatten().chain(needed).map(String::as_str).collect()
     }
