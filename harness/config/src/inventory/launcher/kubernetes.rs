@@ -41,6 +41,10 @@ pub struct KubernetesReach {
     pub queue: Option<String>,
     /// `priorityClassName`.
     pub priority_class: Option<String>,
+    /// Of every pod, beside those that the harness finds its pods by.
+    pub labels: BTreeMap<String, String>,
+    /// `serviceAccountName`.
+    pub service_account: Option<String>,
     /// The claim that every pod mounts at `paths.shared`.
     pub shared: String,
     /// Labels that nodes must have, beside their own names.
@@ -101,6 +105,18 @@ impl KubernetesReach {
             Key::usual("namespace", "\"default\"", Type::Text, "where pods are made"),
             Key::optional("queue", Type::Text, "the local queue of Kueue that admits the pods"),
             Key::optional("priority_class", Type::Text, "`priorityClassName` of the pods"),
+            Key::usual(
+                "labels",
+                "{}",
+                Type::map(Type::Text),
+                "labels of the pods, beside those of the harness",
+            ),
+            Key::usual(
+                "service_account",
+                "the namespace's `default`",
+                Type::Text,
+                "service account of the pods; no token of it is mounted",
+            ),
             Key::usual("node_selector", "{}", Type::map(Type::Text), "labels that nodes must have"),
             Key::usual("tolerations", "[]", Type::tables(toleration_form()), "taints that the pods bear"),
             Key::usual("efa", "the instance's NICs", Type::Whole(0..=64), "EFA devices of a pod"),
@@ -137,6 +153,7 @@ impl KubernetesReach {
         };
         let name = |key: &'static str| table.get(key).and_then(|value| object_name(&value));
         let tolerations = table.get("tolerations").and_then(|value| value.list()).unwrap_or_default();
+        let own = table.get("labels").and_then(|value| value.table());
         let selector = table.get("node_selector").and_then(|value| value.table());
         let reach = KubernetesReach {
             context: table.get("context").and_then(|value| line_of_text(&value)),
@@ -145,6 +162,8 @@ impl KubernetesReach {
             image: String::new(),
             queue: name("queue"),
             priority_class: name("priority_class"),
+            labels: own.map(|table| labels_of_pods(&table)).unwrap_or_default(),
+            service_account: name("service_account"),
             shared: String::new(),
             node_selector: selector.map(|table| labels(&table)).unwrap_or_default(),
             tolerations: tolerations.iter().filter_map(read_toleration).collect(),
@@ -184,6 +203,19 @@ fn labels(table: &Table<'_>) -> BTreeMap<String, String> {
         }
     }
     labels
+}
+
+/// Those by which pods are found, queued and kept out of a mesh are the harness's own.
+fn labels_of_pods(table: &Table<'_>) -> BTreeMap<String, String> {
+    const OWN: [&str; 4] =
+        ["harness/", "app.kubernetes.io/managed-by", "kueue.x-k8s.io/queue-name", "sidecar.istio.io/inject"];
+    for (key, span, _) in table.entries() {
+        if OWN.iter().any(|own| key.starts_with(own)) {
+            let message = format!("the label {key:?} of pods is set by the harness");
+            table.source().diagnostic_with(&span, message, "take it out; Kueue's queue is the key `queue`");
+        }
+    }
+    labels(table)
 }
 
 fn is_label(text: &str, is_key: bool) -> bool {
@@ -260,7 +292,8 @@ impl LaunchPlanner for KubernetesReach {
     }
 
     fn site_names(&self) -> Vec<&str> {
-        let optional = [&self.context, &self.cluster, &self.queue, &self.priority_class];
+        let optional =
+            [&self.context, &self.cluster, &self.queue, &self.priority_class, &self.service_account];
         let needed = [&self.namespace, &self.image, &self.shared];
         optional.into_iter().flatten().chain(needed).map(String::as_str).collect()
     }
