@@ -63,6 +63,68 @@ fn an_inventory_comes_from_the_nodes_and_runs() {
     let ran = bench.run("run --suite pods --inventory found --no-probe");
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("coverage: nodes 2/2"), "{}", ran.stdout);
+    // Nothing is asked of another cluster.
+    let found = fs::read_to_string(bench.0.path().join("inventory/found.toml")).expect("an inventory");
+    let cluster = "\ncluster = \"https://10.0.0.1:6443\" # nothing is touched in another one\n";
+    assert!(found.contains(cluster), "{found}");
+    bench.0.write("kube/server", "https://10.0.0.2:6443");
+    let ran = bench.run("run --suite pods --inventory found --no-probe");
+    let why = "kubectl leads to another cluster: https://10.0.0.2:6443 (context here), but `cluster` in [reach] is \
+               https://10.0.0.1:6443; nothing was touched";
+    assert!(ran.code == Some(3) && ran.stderr.contains(why), "{}{}", ran.stdout, ran.stderr);
+}
+
+/// A node with these conditions of its kubelet, and more labels.
+fn conditions(name: &str, pressure: &str, labels: &str) -> String {
+    let kubelet = format!(
+        r#"[{{"type":"MemoryPressure","status":"False"}},{{"type":"DiskPressure","status":"{pressure}","reason":"KubeletHasDiskPressure","message":"kubelet has disk pressure"}},{{"type":"PIDPressure","status":"False"}},{{"type":"Ready","status":"True"}}]"#
+    );
+    format!("ip-{name}\t{{\"kubernetes.io/hostname\":\"{name}\"{labels}}}\t\t\t\t{kubelet}\n")
+}
+
+#[test]
+fn a_probe_reads_what_kubernetes_reports_of_nodes() {
+    let bench = Bench::new();
+    let shared = bench.0.path().join("shared").display().to_string();
+    let text = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
+    let text = text.replace("/fsx/harness", &shared).replace("n[1-2]", "n[1-3]");
+    bench.0.write("inventory/pods.toml", &text);
+    let marked = r#","sagemaker.amazonaws.com/node-health-status":"UnschedulablePendingReplacement""#;
+    let list =
+        [conditions("n1", "False", ""), conditions("n2", "True", ""), conditions("n3", "False", marked)];
+    bench.0.write("kube/node-list", &list.concat());
+    let probed = |bench: &Bench| -> serde_json::Value {
+        let ran = bench.run("inventory probe --inventory pods --format json");
+        serde_json::from_str(&ran.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", ran.stdout, ran.stderr))
+    };
+    let probe = probed(&bench);
+    let node = |at: usize| &probe["nodes"][at];
+    assert_eq!(node(0)["facts"]["node_ready"], "True");
+    assert_eq!(node(0)["facts"]["node_pressure"], serde_json::json!([]));
+    assert!(node(0)["facts"].as_object().is_some_and(|facts| facts.len() > 3), "beside its own: {probe}");
+    assert_eq!(node(1)["facts"]["node_pressure"], serde_json::json!(["DiskPressure"]));
+    let disk = "pressure: Kubernetes reports DiskPressure: KubeletHasDiskPressure: kubelet has disk pressure";
+    assert_eq!(node(1)["unfit"], serde_json::json!([disk]));
+    let health = "sagemaker.amazonaws.com/node-health-status";
+    let why = format!("HyperPod's label {health} is `UnschedulablePendingReplacement`");
+    assert_eq!(node(2)["unfit"], serde_json::json!([why]));
+    let label = format!("{health}=UnschedulablePendingReplacement");
+    assert_eq!(node(2)["facts"]["node_health"], serde_json::json!([label]));
+
+    // Who may not list nodes is asked as before.
+    fs::remove_file(bench.0.path().join("kube/node-list")).expect("removed");
+    let probe = probed(&bench);
+    for at in 0..3 {
+        for fact in ["node_ready", "node_pressure", "node_health"] {
+            let why = probe["nodes"][at]["unknown"][fact].as_str().unwrap_or_default();
+            assert!(
+                why.contains("cannot list resource \"nodes\"")
+                    && why.contains("`harness inventory role --nodes`")
+            );
+        }
+        assert!(!probe["nodes"][at]["unfit"].to_string().contains("Kubernetes"), "{probe}");
+    }
 }
 
 #[test]

@@ -116,6 +116,22 @@ fn a_run_makes_one_pod_for_each_node_and_leaves_none() {
 }
 
 #[test]
+fn pods_have_the_labels_and_the_service_account_of_the_inventory() {
+    let bench = Bench::new();
+    let text = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
+    let reach = "[reach]\nlabels = { team = \"gpu\" }\nservice_account = \"bench\"\n";
+    bench.0.write("inventory/pods.toml", &text.replace("[reach]\n", reach));
+    let ran = bench.suite();
+    assert_eq!((ran.code, bench.pods()), (Some(0), Vec::new()), "{}", all(&ran));
+    let created = fs::read_to_string(bench.0.path().join("kube/created")).expect("what was created");
+    for part in
+        ["\"team\":\"gpu\"", "\"serviceAccountName\":\"bench\"", "\"automountServiceAccountToken\":false"]
+    {
+        assert_eq!(created.matches(part).count(), 2, "{part}: {created}");
+    }
+}
+
+#[test]
 fn streams_that_break_off_are_no_exit_codes() {
     let bench = Bench::new();
     bench.0.write("kube/cut", "1\n");

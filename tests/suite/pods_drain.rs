@@ -217,6 +217,28 @@ fn a_run_in_another_cluster_drains_no_node_here_and_puts_none_back() {
 }
 
 #[test]
+fn no_node_is_cordoned_where_a_context_leads_elsewhere_since_the_nodes_were_listed() {
+    let mpi = red();
+    let before = get(&mpi, "n2");
+    let why = "kubectl leads elsewhere by now: context here is https://10.0.0.2:6443, and was https://10.0.0.1:6443 when \
+               this began; nothing was asked there; correct the kubeconfig";
+    // After the first list, which counts drained nodes, and after the third, just before the patch.
+    for last in [1, 3] {
+        let edit = format!(
+            "echo >> lists; if (($(wc -l < lists) < {last})); then mv after-nodes.done after-nodes; else echo \
+             https://10.0.0.2:6443 > server; rm lists; fi"
+        );
+        mpi.bench.0.write("kube/after-nodes", &edit);
+        let ran = drain(&mpi);
+        assert!(ran.stdout.contains(why), "{}", all(&ran));
+        assert_eq!((get(&mpi, "n2"), mpi.bench.calls("patch")), (before.clone(), 0), "{}", all(&ran));
+        fs::remove_file(mpi.bench.0.path().join("kube/server")).expect("removed");
+    }
+    let ran = drain(&mpi);
+    assert!(ran.stdout.contains("\ndrained n2: "), "{}", all(&ran));
+}
+
+#[test]
 fn a_cordon_that_others_rely_on_by_now_is_not_lifted() {
     let mpi = Mpi::faulty("n[1-4]", &[]);
     let suite = fs::read_to_string(mpi.bench.0.path().join("suites/pods.toml")).expect("a suite");

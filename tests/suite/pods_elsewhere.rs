@@ -1,7 +1,8 @@
 //! A run in pods, and a kubectl whose config leads to another cluster by then: nothing of the run is looked for there.
 
-use super::{Bench, SUITE, all, waiting};
+use super::{Bench, SUITE, all, waiting, while_it_runs};
 use crate::project::Ran;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -22,8 +23,9 @@ pub(super) fn killed() -> Bench {
 }
 
 fn lead_to(bench: &Bench, server: &str, context: &str) {
-    bench.0.write("kube/server", server);
+    // In this order: a run that goes on names its own context by then.
     bench.0.write("kube/context", context);
+    bench.0.write("kube/server", server);
 }
 
 fn lead_back(bench: &Bench) {
@@ -84,6 +86,95 @@ fn a_run_in_another_cluster_is_not_resumed_and_not_cleaned() {
     let ran = bench.run(&["resume"]);
     assert_eq!((ran.code, bench.pods()), (Some(0), Vec::new()), "{}", all(&ran));
     assert!(!ran.stderr.contains("does not record its cluster"), "{}", all(&ran));
+}
+
+/// The servers that a call of kubectl asked something.
+fn servers(bench: &Bench, is_meant: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    let text = fs::read_to_string(bench.0.path().join("kube/asked")).unwrap_or_default();
+    let calls = text.lines().filter_map(|line| line.split_once(' '));
+    calls.filter(|(verb, _)| is_meant(verb)).map(|(_, server)| server.to_owned()).collect()
+}
+
+#[test]
+fn a_context_that_is_chosen_while_a_run_goes_on_is_not_followed() {
+    let bench = waiting();
+    let ran = while_it_runs(&bench, || {
+        // As `kubectl config use-context there` in another terminal.
+        lead_to(&bench, "https://10.0.0.2:6443", "there");
+        bench.0.write("shared/go", "");
+    });
+    assert_eq!((ran.code, bench.pods()), (Some(0), Vec::new()), "{}", all(&ran));
+    let asked = servers(&bench, |_| true);
+    assert_eq!(asked.into_iter().collect::<Vec<_>>(), ["https://10.0.0.1:6443"], "{}", all(&ran));
+}
+
+#[test]
+fn pods_are_not_looked_for_where_a_context_leads_elsewhere_by_now() {
+    let bench = waiting();
+    let there = "https://10.0.0.2:6443".to_owned();
+    let ran = while_it_runs(&bench, || {
+        // The same context of an edited config, in whose cluster no pod has the names of ours.
+        bench.0.write("kube/apart", "");
+        bench.0.write("kube/server", &there);
+        let from = Instant::now();
+        while !servers(&bench, |_| true).contains(&there) {
+            assert!(from.elapsed() < Duration::from_secs(60), "the jobs are not looked at");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        std::thread::sleep(Duration::from_secs(2));
+        fs::remove_file(bench.0.path().join("kube/server")).expect("removed");
+        bench.0.write("shared/go", "");
+    });
+    assert_eq!((ran.code, bench.pods()), (Some(0), Vec::new()), "{}", all(&ran));
+    // A command for one pod by its name was refused there; no pod was listed, made or deleted.
+    assert!(!servers(&bench, |verb| verb != "exec").contains(&there), "{}", all(&ran));
+    assert_eq!(ran.blamed(), Vec::<String>::new(), "{}", all(&ran));
+}
+
+#[test]
+fn no_pod_is_deleted_where_a_context_leads_elsewhere_since_they_were_listed() {
+    let bench = killed();
+    bench.0.write("kube/after-pods", "echo https://10.0.0.2:6443 > server");
+    let ran = bench.run(&["clean", "--run", "latest"]);
+    assert_eq!((ran.code, bench.calls("delete"), bench.pods().len()), (Some(1), 0, 2), "{}", all(&ran));
+    let why = "kubectl leads elsewhere by now: context here is https://10.0.0.2:6443, and was https://10.0.0.1:6443 when \
+               this began; nothing was asked there; correct the kubeconfig";
+    assert!(ran.stdout.contains(why) && ran.stdout.contains("\nleft: 2\n"), "{}", all(&ran));
+    assert_eq!(ran.stdout.matches("  could not be ended\n").count(), 2, "{}", all(&ran));
+    fs::remove_file(bench.0.path().join("kube/server")).expect("removed");
+    let ran = bench.run(&["clean", "--run", "latest"]);
+    assert_eq!((ran.code, bench.pods()), (Some(0), Vec::new()), "{}", all(&ran));
+}
+
+#[test]
+fn nothing_is_asked_of_a_cluster_that_the_inventory_does_not_name() {
+    let bench = Bench::new();
+    let text = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
+    let named = |more: &str| {
+        let reach = format!("[reach]\n{more}\n");
+        bench.0.write("inventory/pods.toml", &text.replace("[reach]\n", &reach));
+    };
+    named("cluster = \"https://10.0.0.9:6443\"");
+    let both = "error: kubectl leads to another cluster: https://10.0.0.1:6443 (context here), but `cluster` in [reach] is \
+                https://10.0.0.9:6443; nothing was touched; first ";
+    let by_context =
+        "`kubectl config use-context NAME`, with one of `kubectl config get-contexts`, or set KUBECONFIG";
+    for arguments in [
+        &SUITE[..],
+        &["--suite", "pods", "--inventory", "pods"],
+        &["inventory", "probe", "--inventory", "pods"],
+        &["clean", "--kubernetes", "--inventory", "pods"],
+    ] {
+        assert_refused(&bench, arguments, &format!("{both}{by_context}"));
+    }
+    named("cluster = \"https://10.0.0.9:6443\"\ncontext = \"here\"");
+    let there = "set `context` there to one of `kubectl config get-contexts`, or set KUBECONFIG";
+    assert_refused(&bench, &SUITE, &format!("{both}{there}"));
+    assert_eq!(bench.0.runs(), 0);
+    // As it stands in a kubeconfig.
+    named("cluster = \"HTTPS://10.0.0.1:6443/\"");
+    let ran = bench.suite();
+    assert_eq!((ran.code, bench.pods()), (Some(0), Vec::new()), "{}", all(&ran));
 }
 
 #[test]

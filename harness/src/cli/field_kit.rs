@@ -3,7 +3,7 @@
 use super::{home, usage};
 use crate::error::Error;
 use crate::session::reached::{ReachScope, Reached};
-use crate::session::{load, report_error};
+use crate::session::{load, report_error, run_cluster};
 use base::text::count;
 use clap::Args;
 use cluster::field_kit::{self, Evidence, Finding, Gathering};
@@ -151,6 +151,7 @@ async fn gathered<'a>(
             ReachScope { run: &name, nodes, seed: args.seed, fanout: openssh::FANOUT, has_folder: false };
         let reached = Reached::new(inventory, &scope);
         let reached = reached.map_err(|why| report_error(&why))?;
+        run_cluster::check_named(inventory).await.map_err(|why| report_error(&why))?;
         reached.begin().await;
         let clock = Clock::starting_at(store::wall_clock_s());
         let gathering =

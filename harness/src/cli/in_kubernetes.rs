@@ -4,7 +4,7 @@
 use super::home;
 use crate::error::Error;
 use crate::session::execution::new_runtime;
-use crate::session::{load, report_error};
+use crate::session::{load, report_error, run_cluster};
 use base::text::duration;
 use cluster::clean::injector::{InjectorLeftover, InjectorSearch};
 use cluster::reach::pods::{Maker, Orphan, Orphans};
@@ -20,6 +20,9 @@ pub(super) fn clean(inventory: &str, remove: bool) -> Result<i32, Error> {
         return Err(Error::Usage(format!("--kubernetes: `[reach]` of {file} is not `via = \"kubernetes\"`")));
     };
     let runtime = new_runtime(false).map_err(Error::Usage)?;
+    if let Err(why) = runtime.block_on(run_cluster::check_named(&loaded.inventory)) {
+        return Ok(report_error(&why));
+    }
     let of_pods = runtime.block_on(clean_pods(&home, reach, remove));
     let of_injector = runtime.block_on(clean_injector(reach, remove));
     Ok(exit_code::graver(of_pods, of_injector))

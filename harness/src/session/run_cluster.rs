@@ -1,17 +1,27 @@
 //! The cluster of Kubernetes that the pods of a run are in, as its folder records it. kubectl's context may lead to another
 //! one by now, where nodes have the same names: nothing of the run is looked for, ended, drained or put back there.
 
-use cluster::reach::pods::current_cluster;
+use cluster::reach::pods::{cluster_of_context, current_cluster};
 use config::inventory::{Inventory, ReachBy};
 use model::artefact::{Format, RunCluster};
 use std::path::Path;
 use store::{Store, Stored, cluster_of};
 
+/// Before anything is asked without a run: whether kubectl leads to the cluster that the inventory names, if it names one.
+pub(crate) async fn check_named(inventory: &Inventory) -> Result<(), String> {
+    match &inventory.reach {
+        ReachBy::Kubernetes(reach) if reach.cluster.is_some() => {
+            current_cluster(reach, &reach.namespace).await.map(|_| ())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Before pods of a run are made or looked for. A new run records where they will be; one that is resumed is refused
 /// where kubectl leads elsewhere by now.
 pub(crate) async fn settle(store: &Store, inventory: &Inventory, is_new: bool) -> Result<(), String> {
     let ReachBy::Kubernetes(reach) = &inventory.reach else { return Ok(()) };
-    let now = current_cluster(reach.context.as_deref(), &reach.namespace);
+    let now = current_cluster(reach, &reach.namespace);
     match recorded(&store.folder())? {
         Some(then) => compare(&then, &now.await?, &format!("the pods of run {}", store.id())),
         None if is_new => store.is_in(&now.await?).map_err(|error| error.to_string()),
@@ -26,7 +36,7 @@ pub(crate) async fn settle(store: &Store, inventory: &Inventory, is_new: bool) -
 pub(crate) fn check(folder: &Path, inventory: &Inventory) -> Result<(), String> {
     let ReachBy::Kubernetes(reach) = &inventory.reach else { return Ok(()) };
     let Some(then) = recorded(folder)? else { return Ok(()) };
-    let now = current_cluster(reach.context.as_deref(), &reach.namespace);
+    let now = current_cluster(reach, &reach.namespace);
     compare(&then, &run(now)?, "its pods")
 }
 
@@ -34,7 +44,7 @@ pub(crate) fn check(folder: &Path, inventory: &Inventory) -> Result<(), String> 
 pub(crate) fn keep(watched: &mut Option<RunCluster>, inventory: &Inventory) -> Result<(), String> {
     let ReachBy::Kubernetes(reach) = &inventory.reach else { return Ok(()) };
     let namespace = watched.as_ref().map_or(&reach.namespace, |then| &then.namespace);
-    let now = run(current_cluster(reach.context.as_deref(), namespace))?;
+    let now = run(current_cluster(reach, namespace))?;
     compare(watched.get_or_insert_with(|| now.clone()), &now, "the nodes of this watch")
 }
 
@@ -42,7 +52,7 @@ pub(crate) fn keep(watched: &mut Option<RunCluster>, inventory: &Inventory) -> R
 pub(crate) fn check_nodes(folder: &Path, inventory: &Inventory) -> Result<(), String> {
     let ReachBy::Kubernetes(reach) = &inventory.reach else { return Ok(()) };
     let Some(then) = recorded(folder)? else { return Ok(()) };
-    let now = current_cluster(reach.context.as_deref(), &then.namespace);
+    let now = current_cluster(reach, &then.namespace);
     let what = format!("the nodes of run {}", name(folder));
     compare(&then, &run(now)?, &what)
 }
@@ -52,7 +62,7 @@ pub(crate) fn check_analyses(stored: &Stored) -> Result<(), String> {
     let analyses = stored.analyses().map_err(|error| error.to_string())?;
     let Some(place) = analyses.and_then(|analyses| analyses.kubernetes) else { return Ok(()) };
     let Some(server) = place.server else { return Ok(()) };
-    let now = run(current_cluster(place.context.as_deref(), &place.namespace))?;
+    let now = run(cluster_of_context(place.context.as_deref(), &place.namespace))?;
     let then =
         RunCluster { format: Format, server, namespace: place.namespace.clone(), context: place.context };
     compare(&then, &now, "the pods of its analyses")

@@ -170,7 +170,7 @@ impl Cluster {
             Starter::Pods { reach, .. } => {
                 let (context, namespace) = (reach.context.clone(), reach.namespace.clone());
                 // Where it is unknown, no pod can be made either.
-                let server = current_cluster(context.as_deref(), &namespace).await.ok().map(|now| now.server);
+                let server = current_cluster(reach, &namespace).await.ok().map(|now| now.server);
                 (None, Some(AnalysisPlace { context, namespace, server }))
             }
         };
@@ -309,6 +309,11 @@ async fn read<R: gather::PartReader>(
     reader: &mut R,
     notify: &mut dyn FnMut(&str),
 ) -> Result<Gathered<R::Part>, Failed> {
+    if let Starter::Pods { reach, .. } = &cluster.starter
+        && reach.cluster.is_some()
+    {
+        current_cluster(reach, &reach.namespace).await?;
+    }
     let (reach, host) = (SlurmCalls::new(ProcessReach, cluster.tools()), Host::Here);
     let folder = folder(&reach, &host, &cluster.shared, run).await?;
     let place = AnalysisFolder { reach: &reach, host: &host, folder: &folder };

@@ -65,6 +65,8 @@ pub async fn clean_pods(
             cleaned.left.extend(left);
         }
         Err(error) => {
+            let found = found.iter().map(|pod| Leftover { job: ANALYSIS.to_owned(), ..leftover(pod) });
+            cleaned.left.extend(found);
             cleaned.unasked.insert(API_SERVER.to_owned(), error.to_string());
         }
     }

@@ -47,7 +47,7 @@ pub struct InjectorSearch {
 impl InjectorSearch {
     /// Asks nothing yet.
     pub fn new(reach: &KubernetesReach) -> InjectorSearch {
-        InjectorSearch { kubectl: Kubectl { context: reach.context.clone(), namespace: INJECTOR.to_owned() } }
+        InjectorSearch { kubectl: Kubectl { namespace: INJECTOR.to_owned(), ..Kubectl::from_reach(reach) } }
     }
 
     /// Lists what the injector left in the whole cluster. What cannot be listed is an error: less is no answer.

@@ -44,6 +44,8 @@ async fn delete(pods: &Pods, found: &[PodLeft], cleaned: &mut Cleaned) {
     match pods.delete(found).await {
         Ok(left) => cleaned.left.extend(left.iter().map(|(pod, _)| leftover(pod))),
         Err(error) => {
+            // None of them was seen to be gone.
+            cleaned.left.extend(found.iter().map(leftover));
             cleaned.unasked.insert("API server".to_owned(), error.to_string());
         }
     }

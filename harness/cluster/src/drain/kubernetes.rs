@@ -65,8 +65,7 @@ struct Condition {
 impl KubernetesQueue {
     /// Asks nothing yet.
     pub fn new(reach: &KubernetesReach) -> KubernetesQueue {
-        let kubectl = Kubectl { context: reach.context.clone(), namespace: reach.namespace.clone() };
-        KubernetesQueue { kubectl }
+        KubernetesQueue { kubectl: Kubectl::from_reach(reach) }
     }
 
     async fn ask(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {

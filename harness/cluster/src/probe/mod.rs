@@ -5,6 +5,7 @@ pub mod answer;
 mod clock;
 mod environment;
 mod fitness;
+mod kubernetes;
 mod on_node;
 mod probing;
 mod request;

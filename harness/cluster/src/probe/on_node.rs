@@ -2,7 +2,8 @@
 //! inventory's `reach`.
 
 use crate::reach::{Host, Reach, Wait};
-use config::inventory::{KubernetesReach, ReachBy, SshReach};
+use config::inventory::{ReachBy, SshReach};
+use model::artefact::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -10,6 +11,11 @@ use std::time::Duration;
 pub(crate) trait OnNode {
     /// By node, what a queue reports of it before it is asked itself.
     fn states<'a>(&'a self, _reach: &'a dyn Reach) -> Wait<'a, BTreeMap<String, NodeState>> {
+        Box::pin(async { BTreeMap::new() })
+    }
+
+    /// By node, what a server that keeps the nodes reports of it before it is asked itself.
+    fn reported<'a>(&'a self, _nodes: &'a [String]) -> Wait<'a, BTreeMap<String, Reported>> {
         Box::pin(async { BTreeMap::new() })
     }
 
@@ -42,6 +48,16 @@ pub(crate) struct NodeState {
     pub boots: bool,
 }
 
+/// What a server reports of a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Reported {
+    pub facts: BTreeMap<String, Value>,
+    /// Facts that it did not report, and why.
+    pub unknown: BTreeMap<String, String>,
+    /// Why no job on it can pass.
+    pub unusable: Option<String>,
+}
+
 /// What a queue is asked for.
 pub(crate) struct NodeJob<'a> {
     /// No other job has that name.
@@ -63,12 +79,6 @@ pub(crate) fn on_node(reach: &ReachBy) -> &dyn OnNode {
 }
 
 impl OnNode for SshReach {
-    fn command(&self, node: &str, argv: Vec<String>, _job: &NodeJob<'_>) -> (Host, Vec<String>) {
-        (Host::Node(node.to_owned()), argv)
-    }
-}
-
-impl OnNode for KubernetesReach {
     fn command(&self, node: &str, argv: Vec<String>, _job: &NodeJob<'_>) -> (Host, Vec<String>) {
         (Host::Node(node.to_owned()), argv)
     }

@@ -4,7 +4,7 @@
 use super::answer::{self, Answer};
 use super::clock::Offset;
 use super::fitness;
-use super::on_node::{NodeJob, NodeState, on_node};
+use super::on_node::{NodeJob, NodeState, Reported, on_node};
 use super::request::{CLOCK, ProbeRequest};
 use crate::interrupt;
 use crate::reach::slurm_refusal;
@@ -84,18 +84,31 @@ pub async fn asked_to_end() -> i32 {
 async fn all(probing: &Probing<'_>) -> Vec<ProbedNode> {
     let launcher = on_node(&probing.inventory.reach);
     let states = launcher.states(probing.reach).await;
+    let reported = launcher.reported(probing.nodes).await;
     let minutes = launcher.minutes(probing.reach).await;
-    let asked = probing.nodes.iter().map(|node| one(probing, node, states.get(node), minutes));
+    let before = |node: &String| Before { state: states.get(node), reported: reported.get(node), minutes };
+    let asked = probing.nodes.iter().map(|node| one(probing, node, before(node)));
     stream::iter(asked).buffered(probing.fanout.max(1)).collect().await
 }
 
-async fn one(probing: &Probing<'_>, node: &str, state: Option<&NodeState>, minutes: u32) -> ProbedNode {
+/// What is known of a node before it is asked.
+struct Before<'a> {
+    state: Option<&'a NodeState>,
+    reported: Option<&'a Reported>,
+    minutes: u32,
+}
+
+async fn one(probing: &Probing<'_>, node: &str, before: Before<'_>) -> ProbedNode {
+    let Before { state, reported, minutes } = before;
+    let reported = reported.cloned().unwrap_or_default();
     let mut probed = ProbedNode {
         node: node.to_owned(),
         slurm: state.map(|state| state.state.clone()),
+        facts: reported.facts,
+        unknown: reported.unknown,
         ..ProbedNode::default()
     };
-    if let Some(why) = state.and_then(|state| state.unusable.clone()) {
+    if let Some(why) = state.and_then(|state| state.unusable.clone()).or(reported.unusable) {
         probed.unfit.push(why);
         return probed;
     }
@@ -134,7 +147,11 @@ async fn one(probing: &Probing<'_>, node: &str, state: Option<&NodeState>, minut
         narrow(probing, &host, &mut offset).await;
     }
     probed.clock_offset = offset.known();
-    let Answer { facts, unreported, broken, host_name, .. } = answer;
+    let Answer { mut facts, mut unreported, broken, host_name, .. } = answer;
+    // Of what the server is asked, the node itself has no say.
+    facts.retain(|name, _| !probed.unknown.contains_key(name));
+    facts.append(&mut probed.facts);
+    unreported.append(&mut probed.unknown);
     (probed.facts, probed.unknown) = (facts, unreported);
     // Pods have names of their own.
     let is_host = matches!(probing.inventory.reach, ReachBy::Slurm(_) | ReachBy::Ssh(_));

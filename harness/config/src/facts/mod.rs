@@ -1,5 +1,6 @@
 //! The facts that a probe of a node reports, each declared once: its name, what it is, its kind, and whether nodes of
-//! one cluster have it alike. A new fact is a line in `probe.sh` and its entry here.
+//! one cluster have it alike. A new fact is a line in `probe.sh` and its entry here; what Kubernetes
+//! reports of a node is read in `kubernetes.rs` of the probe.
 
 mod changes;
 mod compare;
@@ -50,7 +51,7 @@ const fn node_fact(name: &'static str, kind: FactType, about: &'static str) -> F
 }
 
 /// Every fact that a probe may report.
-pub const FACTS: [Fact; 87] = [
+pub const FACTS: [Fact; 90] = [
     shared_fact("gpus", FactType::Count, "GPUs that nvidia-smi lists"),
     shared_fact("gpu", FactType::Text, "their model, as the driver calls it"),
     shared_fact("driver", FactType::Version, "NVIDIA's driver"),
@@ -230,6 +231,13 @@ pub const FACTS: [Fact; 87] = [
     ),
     node_fact("disks_full", FactType::Names, "local file systems of which more than 90 % are used"),
     shared_fact("open_files", FactType::Count, "how many files a process may open"),
+    node_fact("node_ready", FactType::Text, "Kubernetes' condition `Ready` of the node: `True`"),
+    node_fact(
+        "node_pressure",
+        FactType::Names,
+        "what Kubernetes reports the node to be short of: `MemoryPressure`, `DiskPressure`, `PIDPressure`",
+    ),
+    node_fact("node_health", FactType::Names, "HyperPod's labels of the node's health, as `KEY=VALUE`"),
 ];
 
 /// None where no fact has that name.

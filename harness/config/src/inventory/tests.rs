@@ -334,6 +334,12 @@ fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
     );
     assert_eq!((full.queue.as_deref(), full.efa, full.hugepages), (Some("gpus"), Some(0), 0));
     assert_eq!(full.tolerations[0].effect, Some("NoSchedule"));
+    let own = reach("labels = { team = \"gpu\" }\nservice_account = \"bench\"\n");
+    assert_eq!(own.labels.get("team").map(String::as_str), Some("gpu"));
+    assert_eq!((own.service_account.as_deref(), plain.service_account.as_deref()), (Some("bench"), None));
+    assert_eq!(plain.cluster, None);
+    let named = reach("cluster = \"https://A.example:443/\"\n");
+    assert_eq!(named.cluster.as_deref(), Some("https://a.example"));
     let unsupported = |image, tasks_per_node| {
         plain.unsupported(&JobNeeds {
             nodes: &[],
@@ -356,6 +362,13 @@ fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
         ("tolerations = [{ key = \"x\", effect = \"NoScedule\" }]\n", "did you mean `NoSchedule`?"),
         ("hugepages = \"1MiB\"\n", "must be a multiple of 2 MiB"),
         ("partition = \"gpu\"\n", "x.toml:9:1: unknown key"),
+        ("labels = { \"harness/run\" = \"x\" }\n", "the label \"harness/run\" of pods is set by the harness"),
+        ("service_account = \"A b\"\n", "`service_account` must be a name of Kubernetes: \"A b\""),
+        (
+            "cluster = \"prod\"\n",
+            "x.toml:9:11: `cluster` must be the URL of an API server, without a password",
+        ),
+        ("cluster = \"https://u:p@a\"\n", "`kubectl config view --minify --output=jsonpath="),
     ] {
         let message = read(&text(&format!("{needed}{more}"))).expect_err(more);
         assert!(message.contains(part), "{more}: {message}");

@@ -2,7 +2,7 @@
 
 use crate::cli::usage;
 use crate::session::reached::{ReachScope, Reached, redactor, through_slurm};
-use crate::session::{load, report_error};
+use crate::session::{load, report_error, run_cluster};
 use clap::Args;
 use cluster::interrupt;
 use cluster::probe::{self as made_of, NotMade, Probing};
@@ -160,6 +160,7 @@ fn probed(home: &Home, args: &ProbeTarget) -> Result<Probe, i32> {
             let scope = ReachScope { run: &name, nodes: &nodes, seed: args.seed, fanout, has_folder: false };
             let reached = Reached::new(&inventory, &scope);
             let reached = reached.map_err(|why| report_error(&why))?;
+            run_cluster::check_named(&inventory).await.map_err(|why| report_error(&why))?;
             reached.begin().await;
             let clock = Clock::starting_at(store::wall_clock_s());
             let redactor = redactor(&inventory);

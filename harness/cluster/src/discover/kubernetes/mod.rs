@@ -7,11 +7,14 @@ mod selection;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use nodes::{Node, read};
 pub use render::render;
+pub(crate) use selection::{health_labels, hostname, unhealthy};
 
 use super::{Failure, LeftOut};
 use crate::reach::pods::Kubectl;
 use config::inventory::Instances;
+use model::artefact::named_server;
 use nodes::Taint;
 use std::collections::BTreeMap;
 
@@ -48,6 +51,8 @@ pub struct Discovered {
     pub groups: BTreeMap<String, Vec<String>>,
     /// Nodes that take no pods of ours, or do not match the profile.
     pub left_out: Vec<LeftOut>,
+    /// The API server that was asked.
+    cluster: Option<String>,
     /// Of the nodes: pods have to bear them.
     taints: Vec<Taint>,
     /// Whether the nodes offer EFA devices.
@@ -60,23 +65,8 @@ pub struct Discovered {
 
 /// Asks the API server for its nodes. Nothing is changed there.
 pub async fn discover(request: &Request, instances: &Instances) -> Result<Discovered, Failure> {
-    let kubectl = Kubectl { context: request.context.clone(), namespace: request.namespace.clone() };
-    let mut arguments = vec!["get".to_owned(), "nodes".to_owned(), format!("--output={}", nodes::FORMAT)];
-    arguments.extend(request.selector.iter().map(|labels| format!("--selector={labels}")));
-    let answer = kubectl.ask(&arguments, b"", LIST_LIMIT).await;
-    let answer = answer.map_err(|error| Failure::NoAnswer(error.to_string()))?;
-    if !answer.succeeded {
-        let why = answer.complaint();
-        let hint = if why.contains("(Forbidden)") {
-            "; listing nodes needs a ClusterRole: `harness inventory role --nodes` prints it"
-        } else {
-            ""
-        };
-        return Err(Failure::NoAnswer(format!("`kubectl get nodes`: {why}{hint}")));
-    }
-    let nodes = nodes::read(&answer.stdout).map_err(|why| {
-        Failure::NoAnswer(format!("the answer of `kubectl get nodes` cannot be read: {why}"))
-    })?;
+    let kubectl = Kubectl::new(request.context.as_deref(), &request.namespace);
+    let nodes = list(&kubectl, request.selector.as_deref()).await.map_err(Failure::NoAnswer)?;
     if nodes.is_empty() {
         let with = request.selector.as_ref().map(|labels| format!(" with the labels `{labels}`"));
         return Err(Failure::InvalidRequest(format!(
@@ -84,5 +74,25 @@ pub async fn discover(request: &Request, instances: &Instances) -> Result<Discov
             with.unwrap_or_default()
         )));
     }
-    selection::select(nodes, request, instances)
+    // As it was when they were listed.
+    let target = kubectl.checked_target().await.map_err(|error| Failure::NoAnswer(error.to_string()))?;
+    let found = selection::select(nodes, request, instances)?;
+    Ok(Discovered { cluster: named_server(&target.server), ..found })
+}
+
+/// The nodes of the cluster, or why they are not known.
+pub(crate) async fn list(kubectl: &Kubectl, selector: Option<&str>) -> Result<Vec<Node>, String> {
+    let mut arguments = vec!["get".to_owned(), "nodes".to_owned(), format!("--output={}", nodes::FORMAT)];
+    arguments.extend(selector.map(|labels| format!("--selector={labels}")));
+    let answer = kubectl.ask(&arguments, b"", LIST_LIMIT).await.map_err(|error| error.to_string())?;
+    if !answer.succeeded {
+        let why = answer.complaint();
+        let hint = if why.contains("(Forbidden)") {
+            "; listing nodes needs a ClusterRole: `harness inventory role --nodes` prints it"
+        } else {
+            ""
+        };
+        return Err(format!("`kubectl get nodes`: {why}{hint}"));
+    }
+    read(&answer.stdout).map_err(|why| format!("the answer of `kubectl get nodes` cannot be read: {why}"))
 }

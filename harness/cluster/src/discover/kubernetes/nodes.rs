@@ -8,7 +8,7 @@ pub(super) const FORMAT: &str = "jsonpath={range .items[*]}{.metadata.name}{\"\\
      {.spec.unschedulable}{\"\\t\"}{.spec.taints}{\"\\t\"}{.status.allocatable}{\"\\t\"}{.status.conditions}{\"\\n\"}{end}";
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Node {
+pub(crate) struct Node {
     pub name: String,
     pub labels: BTreeMap<String, String>,
     /// `kubectl cordon`.
@@ -20,7 +20,7 @@ pub(super) struct Node {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-pub(super) struct Taint {
+pub(crate) struct Taint {
     pub key: String,
     #[serde(default)]
     pub value: String,
@@ -28,10 +28,11 @@ pub(super) struct Taint {
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-struct Condition {
+pub(crate) struct Condition {
     #[serde(rename = "type")]
     kind: String,
-    status: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
     #[serde(default)]
     reason: String,
     #[serde(default)]
@@ -48,14 +49,24 @@ impl Node {
         self.allocatable.get(resource).and_then(|quantity| whole(quantity))
     }
 
+    pub(crate) fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+
     /// Why it is not ready, in the kubelet's or the controller's words.
-    pub(super) fn not_ready(&self) -> Option<String> {
-        let Some(ready) = self.conditions.iter().find(|condition| condition.kind == "Ready") else {
+    pub(crate) fn not_ready(&self) -> Option<String> {
+        let Some(ready) = self.condition("Ready") else {
             return Some("it has no condition `Ready`".to_owned());
         };
-        let because = [&ready.reason, &ready.message].map(String::as_str);
-        let because: Vec<&str> = because.into_iter().filter(|text| !text.is_empty()).collect();
-        (ready.status != "True").then(|| format!("not ready: {}", because.join(": ")))
+        (ready.status != "True").then(|| format!("not ready: {}", ready.because()))
+    }
+}
+
+impl Condition {
+    /// Reason and message, as far as there are any.
+    pub(crate) fn because(&self) -> String {
+        let because = [&self.reason, &self.message].map(String::as_str);
+        because.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(": ")
     }
 }
 
@@ -76,7 +87,7 @@ fn whole(quantity: &str) -> Option<u64> {
 }
 
 /// A node that cannot be read makes the whole answer none: who is left out has a reason.
-pub(super) fn read(answer: &[u8]) -> Result<Vec<Node>, String> {
+pub(crate) fn read(answer: &[u8]) -> Result<Vec<Node>, String> {
     let answer = std::str::from_utf8(answer).map_err(|_| "it is no UTF-8".to_owned())?;
     answer.lines().filter(|line| !line.is_empty()).map(node).collect()
 }

@@ -30,6 +30,9 @@ pub fn render(found: &Discovered, request: &Request, shared: &str, when: &str) -
     if let Some(context) = &request.context {
         let _ = writeln!(text, "context = {}", quoted(context));
     }
+    if let Some(cluster) = &found.cluster {
+        let _ = writeln!(text, "cluster = {} # nothing is touched in another one", quoted(cluster));
+    }
     let _ = writeln!(text, "namespace = {}", quoted(&request.namespace));
     let _ = writeln!(text, "image = {} # with bash, coreutils, and what jobs run", quoted(&request.image));
     let _ = writeln!(text, "shared = {} # a claim that all pods can mount", quoted(&request.claim));

@@ -86,6 +86,7 @@ pub(super) fn select(
         nodes.iter().flat_map(|node| &node.taints).filter(|taint| keeps_away(taint)).collect();
     Ok(Discovered {
         instance: instance.name.clone(),
+        cluster: None,
         groups: groups(&nodes, &mut notes),
         taints: taints.into_iter().cloned().collect(),
         has_efa,
@@ -116,12 +117,8 @@ impl Needs<'_> {
         if let Some(why) = node.not_ready() {
             return Some(why);
         }
-        let unhealthy = HEALTH.iter().find_map(|(key, good)| {
-            let value = node.label(key).filter(|value| value != good)?;
-            Some(format!("HyperPod's label {key} is `{value}`"))
-        });
-        if unhealthy.is_some() {
-            return unhealthy;
+        if let Some(why) = unhealthy(node) {
+            return Some(why);
         }
         if node.is_cordoned {
             return Some("cordoned".to_owned());
@@ -155,6 +152,24 @@ impl Needs<'_> {
         (self.has_hugepages && !has_hugepages(node))
             .then(|| format!("{HUGEPAGES}: less than the 5Gi that pods with EFA devices ask for"))
     }
+}
+
+/// As pods are pinned to it.
+pub(crate) fn hostname(node: &Node) -> Option<&str> {
+    node.label(HOSTNAME)
+}
+
+/// What HyperPod's labels say of its health.
+pub(crate) fn health_labels(node: &Node) -> impl Iterator<Item = (&'static str, &str)> {
+    HEALTH.iter().filter_map(|(key, _)| Some((*key, node.label(key)?)))
+}
+
+/// Which of them keeps jobs from it.
+pub(crate) fn unhealthy(node: &Node) -> Option<String> {
+    HEALTH.iter().find_map(|(key, good)| {
+        let value = node.label(key).filter(|value| value != good)?;
+        Some(format!("HyperPod's label {key} is `{value}`"))
+    })
 }
 
 fn has_gpus(node: &Node) -> bool {

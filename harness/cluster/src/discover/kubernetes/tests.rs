@@ -70,11 +70,13 @@ fn an_inventory_is_written_from_the_nodes_and_is_read_as_it_is() {
     ];
     let request = Request { context: Some("prod".to_owned()), ..request() };
     let found = found(&lines, &request).expect("found");
+    let found = Discovered { cluster: Some("https://a.example".to_owned()), ..found };
     let text = render(&found, &request, "/fsx/harness", "2026-11-25T00:00:00Z");
     insta::assert_snapshot!(text);
     let inventory = Inventory::read(&text, "inventory/x.toml", &instances()).expect("an inventory");
     assert_eq!(inventory.nodes, ["ip-10-0-1-11", "ip-10-0-1-12", "ip-10-0-1-13"]);
     let ReachBy::Kubernetes(pods) = inventory.reach else { panic!("{:?}", inventory.reach) };
+    assert_eq!(pods.cluster.as_deref(), Some("https://a.example"));
     assert_eq!(pods.tolerations.len(), 1, "of the taint that all of them have");
 }
 

@@ -5,8 +5,10 @@
 //! in a pod (0.16 s of processor time and 50 MiB each, measured); a client library over one connection would save that,
 //! and would be another implementation behind `Reach`.
 
+use super::server::Target;
 use crate::reach::output::{head, tail};
 use crate::reach::{Host, ReachError};
+use config::inventory::KubernetesReach;
 use std::io::ErrorKind;
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,10 +20,14 @@ const STDERR_LIMIT: usize = 256 << 10;
 /// How long the API server may take to answer one question.
 const REQUEST_LIMIT_S: u64 = 60;
 
-/// How kubectl is called.
+/// How kubectl is called: in one process always by the same context, and never where that leads elsewhere by then
+/// (`server.rs`).
 #[derive(Debug, Clone)]
 pub(crate) struct Kubectl {
+    /// Of the inventory; the one that was kubectl's current one at the first request, where absent.
     pub context: Option<String>,
+    /// The only server that is asked, where the inventory names it.
+    pub cluster: Option<String>,
     pub namespace: String,
 }
 
@@ -80,9 +86,41 @@ pub(super) fn refusals(stderr: &[u8]) -> Vec<String> {
 }
 
 impl Kubectl {
-    /// Everything that it prints, up to a limit.
+    pub(crate) fn new(context: Option<&str>, namespace: &str) -> Kubectl {
+        Kubectl { context: context.map(str::to_owned), cluster: None, namespace: namespace.to_owned() }
+    }
+
+    pub(crate) fn from_reach(reach: &KubernetesReach) -> Kubectl {
+        let cluster = reach.cluster.clone();
+        Kubectl { cluster, ..Kubectl::new(reach.context.as_deref(), &reach.namespace) }
+    }
+
+    /// Everything that it prints, up to a limit. Nothing is asked where kubectl leads to another server by now.
     pub(crate) async fn ask(
         &self,
+        arguments: &[String],
+        stdin: &[u8],
+        stdout_limit: usize,
+    ) -> Result<Output<Vec<u8>>, ReachError> {
+        let target = self.checked_target().await?;
+        self.ask_at(&target, arguments, stdin, stdout_limit).await
+    }
+
+    /// The same, where that has been looked at for several requests at once.
+    pub(super) async fn ask_at(
+        &self,
+        target: &Target,
+        arguments: &[String],
+        stdin: &[u8],
+        stdout_limit: usize,
+    ) -> Result<Output<Vec<u8>>, ReachError> {
+        self.ask_by(target.context.as_deref(), arguments, stdin, stdout_limit).await
+    }
+
+    /// By this context or else kubectl's current one, whatever it leads to.
+    pub(super) async fn ask_by(
+        &self,
+        context: Option<&str>,
         arguments: &[String],
         stdin: &[u8],
         stdout_limit: usize,
@@ -90,7 +128,8 @@ impl Kubectl {
         let mut all = vec![format!("--request-timeout={REQUEST_LIMIT_S}s")];
         all.extend_from_slice(arguments);
         let limit = Duration::from_secs(2 * REQUEST_LIMIT_S);
-        let output = self.run(&all, stdin, limit, async |stdout| head(stdout, stdout_limit).await).await?;
+        let take = async |stdout| head(stdout, stdout_limit).await;
+        let output = self.call(context, &all, stdin, limit, take).await?;
         let what = || format!("`kubectl {}`", arguments.first().map_or("", String::as_str));
         let failed = |why: String| ReachError::Failed { what: what(), why };
         match output.stdout {
@@ -100,7 +139,8 @@ impl Kubectl {
         }
     }
 
-    /// `take` reads its stdout, to its end or as far as it likes.
+    /// `take` reads its stdout, to its end or as far as it likes. What it leads to is not looked at again: a pod that is
+    /// asked for by its name is in one cluster alone.
     pub(super) async fn run<T>(
         &self,
         arguments: &[String],
@@ -108,8 +148,20 @@ impl Kubectl {
         limit: Duration,
         take: impl AsyncFnOnce(ChildStdout) -> T,
     ) -> Result<Output<T>, ReachError> {
+        let target = self.target().await?;
+        self.call(target.context.as_deref(), arguments, stdin, limit, take).await
+    }
+
+    async fn call<T>(
+        &self,
+        context: Option<&str>,
+        arguments: &[String],
+        stdin: &[u8],
+        limit: Duration,
+        take: impl AsyncFnOnce(ChildStdout) -> T,
+    ) -> Result<Output<T>, ReachError> {
         let failed = |why: String| ReachError::Failed { what: "`kubectl`".to_owned(), why };
-        let context = self.context.iter().map(|context| format!("--context={context}"));
+        let context = context.map(|context| format!("--context={context}"));
         let child = Command::new("kubectl")
             .args(context)
             .arg(format!("--namespace={}", self.namespace))
@@ -159,7 +211,7 @@ async fn errors(stderr: impl AsyncRead + Unpin) -> Vec<u8> {
 
 /// Whether what it said is about us and not about a node: no answer of the server, no permission, no such pod.
 pub(super) fn is_refusal(complaint: &str) -> bool {
-    const SIGNS: [&str; 8] = [
+    const SIGNS: [&str; 9] = [
         "(Forbidden)",
         "(Unauthorized)",
         "You must be logged in",
@@ -167,6 +219,7 @@ pub(super) fn is_refusal(complaint: &str) -> bool {
         "executable file not found",
         "getting credentials",
         "context \"",
+        "cannot locate context",
         "cannot exec into a container in a completed pod",
     ];
     SIGNS.iter().any(|sign| complaint.contains(sign))

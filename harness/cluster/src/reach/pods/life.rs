@@ -3,6 +3,7 @@
 
 use super::kubectl::{Kubectl, is_refusal, refusals};
 use super::manifest::{PodOwner, PodTemplate, RUN};
+use super::server::{Target, is_elsewhere};
 use super::state::{self, PodFacts, PodState};
 use crate::interrupt;
 use crate::reach::{Access, ReachError};
@@ -164,10 +165,16 @@ impl Life<'_> {
             pods.iter().map(|pod| (pod.clone(), Deletion::Unasked(String::new()))).collect();
         let until = Instant::now() + GONE_LIMIT;
         loop {
+            let target = match self.kubectl.checked_target().await {
+                Err(error) if is_elsewhere(&error) => return Err(error),
+                target => target,
+            };
+            let target = target.as_ref();
             let deleted = stream::iter(open.into_iter().map(|(pod, before)| async move {
-                let now = match before {
-                    Deletion::Unasked(_) => self.delete_one(&pod).await,
-                    asked => asked,
+                let now = match (before, target) {
+                    (Deletion::Unasked(_), Ok(target)) => self.delete_one(&pod, target).await,
+                    (Deletion::Unasked(_), Err(error)) => Deletion::Unasked(error.to_string()),
+                    (asked, _) => asked,
                 };
                 (pod, now)
             }));
@@ -180,7 +187,7 @@ impl Life<'_> {
                         pod.silent = listed.get(&pod.name).and_then(silence);
                     }
                 }
-                Err(error) if is_late || is_refused(&error) => return Err(error),
+                Err(error) if is_late || is_refused(&error) || is_elsewhere(&error) => return Err(error),
                 Err(_) => {}
             }
             let waits = |(pod, deletion): &(PodLeft, Deletion)| match deletion {
@@ -206,13 +213,13 @@ impl Life<'_> {
     }
 
     /// The server compares the uid: a pod that has the name by now and is another one stays.
-    async fn delete_one(&self, pod: &PodLeft) -> Deletion {
+    async fn delete_one(&self, pod: &PodLeft, target: &Target) -> Deletion {
         let path = format!("/api/v1/namespaces/{}/pods/{}", self.kubectl.namespace, pod.name);
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": pod.uid },
         });
         let words = ["delete", "--raw", &path, "--filename=-"].map(str::to_owned);
-        match self.kubectl.ask(&words, options.to_string().as_bytes(), 1 << 20).await {
+        match self.kubectl.ask_at(target, &words, options.to_string().as_bytes(), 1 << 20).await {
             Ok(output) if output.succeeded || output.complaint().contains("(NotFound)") => Deletion::Asked,
             Ok(output) if output.complaint().contains("Error from server (") => {
                 Deletion::Refused(format!("`kubectl delete`: {}", output.complaint()))

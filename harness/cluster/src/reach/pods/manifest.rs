@@ -1,5 +1,5 @@
 //! The pod that stands for a node: pinned to it, with its GPUs and EFA devices, and labelled as this run's. It needs no
-//! operator, no sshd, no service account and no object outside of its namespace.
+//! operator, no sshd, no token of a service account and no object outside of its namespace.
 
 use super::maker;
 use base::digest::sha256;
@@ -109,7 +109,9 @@ impl PodTemplate {
     }
 
     pub(super) fn labels(&self, owner: &PodOwner) -> Map<String, Value> {
-        let mut labels = Map::new();
+        let given = self.reach.labels.iter();
+        let mut labels: Map<String, Value> =
+            given.map(|(key, value)| (key.clone(), value.as_str().into())).collect();
         labels.insert(MANAGED_BY.0.into(), MANAGED_BY.1.into());
         labels.insert(RUN.into(), owner.label().into());
         labels.insert(OWNER.into(), label(&owner.person).into());
@@ -202,6 +204,9 @@ impl PodTemplate {
                 { "name": "shm", "emptyDir": { "medium": "Memory" } },
             ],
         });
+        if let Some(account) = &reach.service_account {
+            spec["serviceAccountName"] = account.as_str().into();
+        }
         if let Some(class) = &reach.priority_class {
             spec["priorityClassName"] = class.as_str().into();
         }
@@ -236,10 +241,16 @@ mod tests {
     pub(crate) fn template() -> PodTemplate {
         let reach = KubernetesReach {
             context: None,
+            cluster: None,
             namespace: "bench".into(),
             image: "registry/nccl:1".into(),
             queue: Some("gpus".into()),
             priority_class: Some("high".into()),
+            labels: BTreeMap::from([
+                ("team".to_owned(), "gpu".to_owned()),
+                ("app.kubernetes.io/managed-by".to_owned(), "somebody".to_owned()),
+            ]),
+            service_account: Some("bench".into()),
             shared: "fsx".into(),
             node_selector: BTreeMap::from([("pool".to_owned(), "p5".to_owned())]),
             tolerations: vec![

@@ -22,7 +22,7 @@ pub use life::PodLeft;
 pub use maker::{Maker, this_process};
 pub use manifest::{PodOwner, PodTemplate};
 pub use orphans::{Orphan, Orphans};
-pub use server::current_cluster;
+pub use server::{cluster_of_context, current_cluster};
 pub use tasks::{AnalysisPods, PodTasks};
 
 use super::output::{head, too_long};
@@ -85,7 +85,7 @@ impl Pods {
         fanout: usize,
     ) -> Pods {
         Pods {
-            kubectl: Kubectl { context: reach.context.clone(), namespace: reach.namespace.clone() },
+            kubectl: Kubectl::from_reach(reach),
             template: PodTemplate::new(reach, &inventory.instance, &inventory.paths.shared),
             owner,
             nodes: nodes.to_vec(),

@@ -39,8 +39,7 @@ pub struct Orphans {
 impl Orphans {
     /// Asks nothing yet.
     pub fn new(reach: &KubernetesReach, person: &str) -> Orphans {
-        let kubectl = Kubectl { context: reach.context.clone(), namespace: reach.namespace.clone() };
-        Orphans { kubectl, person: person.to_owned() }
+        Orphans { kubectl: Kubectl::from_reach(reach), person: person.to_owned() }
     }
 
     /// Those of no run of these ids; first those that wait, which take their devices as soon as these are free.

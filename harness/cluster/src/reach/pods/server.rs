@@ -1,76 +1,177 @@
-//! The cluster that kubectl's config leads to: read from the config alone, without a request and without a permission.
+//! The cluster that kubectl's config leads to: read from the config alone, without a request and without a permission. One
+//! reading gives the context and its server, so that no change of the config comes between the two; all later calls name
+//! that context.
 
 use super::kubectl::Kubectl;
-use model::artefact::{Format, RunCluster};
+use crate::reach::ReachError;
+use config::inventory::KubernetesReach;
+use model::artefact::{Format, RunCluster, plain_server, server_of_pod};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::sync::{Mutex, PoisonError};
 
 /// The context, and the server on a line of its own. The config also holds tokens, which are not asked for.
 const TEMPLATE: &str =
     "--output=jsonpath={.current-context}{range .clusters[*]}{\"\\n\"}{.cluster.server}{end}";
 const CONFIG_LIMIT: usize = 64 << 10;
-const LONGEST_SERVER: usize = 512;
 const LONGEST_CONTEXT: usize = 256;
+/// Those of the API server, for a pod that has a service account.
+const OWN_CERTIFICATES: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+const CERTIFICATES_LIMIT: u64 = 1 << 20;
+const UNKNOWN: &str = "the cluster that kubectl leads to is unknown";
+const ELSEWHERE: &str = "kubectl leads elsewhere by now";
+const OTHER: &str = "kubectl leads to another cluster";
 
-/// Where pods are made and looked for now, with this context or else kubectl's current one.
-pub async fn current_cluster(context: Option<&str>, namespace: &str) -> Result<RunCluster, String> {
-    let kubectl = Kubectl { context: context.map(str::to_owned), namespace: namespace.to_owned() };
-    let unknown = |why: String| format!("the cluster that kubectl leads to is unknown: {why}");
-    let words = ["config", "view", "--minify", TEMPLATE].map(str::to_owned);
-    let output = kubectl.ask(&words, b"", CONFIG_LIMIT).await.map_err(|error| unknown(error.to_string()))?;
-    let (context, server) = match output.succeeded {
-        true => read(&output.stdout).map_err(unknown)?,
-        false => {
-            let why = output.complaint();
-            let has_none = context.is_none() && why.contains("current-context must exist");
-            let own = if has_none { server_of_own_pod(|name| std::env::var(name).ok()) } else { None };
-            (None, own.ok_or_else(|| unknown(format!("`kubectl config view`: {why}")))?)
+/// Where the requests of this process go, by the context that was asked for: as it was at the first of them.
+static TARGETS: Mutex<BTreeMap<Option<String>, Target>> = Mutex::new(BTreeMap::new());
+
+/// The context of every call, and the server that it led to at the first one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// As the config spells it; none in a pod that has a service account instead of a config.
+    pub(super) context: Option<String>,
+    pub(crate) server: String,
+}
+
+/// Where pods are made and looked for now: with the context of the inventory, or else with the one that was kubectl's at the
+/// first request of this process. An error where the inventory names another server.
+pub async fn current_cluster(reach: &KubernetesReach, namespace: &str) -> Result<RunCluster, String> {
+    let namespace = namespace.to_owned();
+    Kubectl { namespace, ..Kubectl::from_reach(reach) }.cluster_now().await.map_err(|error| error.to_string())
+}
+
+/// The same of no inventory.
+pub async fn cluster_of_context(context: Option<&str>, namespace: &str) -> Result<RunCluster, String> {
+    Kubectl::new(context, namespace).cluster_now().await.map_err(|error| error.to_string())
+}
+
+impl Kubectl {
+    fn first_target(&self) -> Option<Target> {
+        TARGETS.lock().unwrap_or_else(PoisonError::into_inner).get(&self.context).cloned()
+    }
+
+    async fn cluster_now(&self) -> Result<RunCluster, ReachError> {
+        let now = self.look().await?.1;
+        self.check(&now)?;
+        let Target { context, server } = now;
+        let context = context.filter(|context| is_shown(context));
+        Ok(RunCluster { format: Format, server, namespace: self.namespace.clone(), context })
+    }
+
+    /// Whether it is the cluster that the inventory names, if it names one.
+    fn check(&self, target: &Target) -> Result<(), ReachError> {
+        match &self.cluster {
+            Some(named) if *named != target.server => Err(other(named, target, self.context.is_some())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where its requests go, also where somebody has chosen another context since.
+    pub(super) async fn target(&self) -> Result<Target, ReachError> {
+        let first = match self.first_target() {
+            Some(first) => first,
+            None => self.look().await?.0,
+        };
+        self.check(&first)?;
+        Ok(first)
+    }
+
+    /// The same, where it leads to the same server still: the config may have been edited since.
+    pub(crate) async fn checked_target(&self) -> Result<Target, ReachError> {
+        let (first, now) = self.look().await?;
+        if first.server != now.server {
+            return Err(elsewhere(&first, &now));
+        }
+        self.check(&first)?;
+        Ok(first)
+    }
+
+    /// Where it led at the first request, and where the same context leads now.
+    async fn look(&self) -> Result<(Target, Target), ReachError> {
+        let context = self.first_target().map_or_else(|| self.context.clone(), |first| first.context);
+        let now = self.read_config(context.as_deref()).await?;
+        let mut all = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another request may have been the first meanwhile.
+        let first = all.entry(self.context.clone()).or_insert_with(|| now.clone());
+        Ok((first.clone(), now))
+    }
+
+    async fn read_config(&self, context: Option<&str>) -> Result<Target, ReachError> {
+        let unknown = |why: String| ReachError::Failed { what: UNKNOWN.to_owned(), why };
+        let words = ["config", "view", "--minify", TEMPLATE].map(str::to_owned);
+        let output = self.ask_by(context, &words, b"", CONFIG_LIMIT).await?;
+        if output.succeeded {
+            return read(&output.stdout).map_err(unknown);
+        }
+        let why = output.complaint();
+        let has_none = context.is_none() && why.contains("current-context must exist");
+        let own = if has_none { server_of_own_pod(|name| std::env::var(name).ok()) } else { None };
+        let server = own.ok_or_else(|| unknown(format!("`kubectl config view`: {why}")))?;
+        Ok(Target { context: None, server })
+    }
+}
+
+fn elsewhere(first: &Target, now: &Target) -> ReachError {
+    let by = first.context.as_ref().map(|context| format!("context {} is ", base::text::show(context)));
+    let why = format!(
+        "{}{}, and was {} when this began; nothing was asked there; correct the kubeconfig",
+        by.unwrap_or_default(),
+        now.server,
+        first.server
+    );
+    ReachError::Failed { what: ELSEWHERE.to_owned(), why }
+}
+
+/// `is_named`: the inventory names its context.
+fn other(named: &str, target: &Target, is_named: bool) -> ReachError {
+    let by = target.context.as_ref().map(|context| format!(" (context {})", base::text::show(context)));
+    let next = match (&target.context, is_named) {
+        (None, _) => "first set KUBECONFIG to a file that leads there",
+        (Some(_), true) => {
+            "first set `context` there to one of `kubectl config get-contexts`, or set KUBECONFIG"
+        }
+        (Some(_), false) => {
+            "first `kubectl config use-context NAME`, with one of `kubectl config get-contexts`, or set KUBECONFIG"
         }
     };
-    Ok(RunCluster { format: Format, server, namespace: namespace.to_owned(), context })
+    let why = format!(
+        "{}{}, but `cluster` in [reach] is {}; nothing was touched; {next}",
+        target.server,
+        by.unwrap_or_default(),
+        base::text::show(named)
+    );
+    ReachError::Failed { what: OTHER.to_owned(), why }
+}
+
+/// Whether nothing was asked since kubectl leads to another server. No later attempt is better.
+pub(super) fn is_elsewhere(error: &ReachError) -> bool {
+    matches!(error, ReachError::Failed { what, .. } if [ELSEWHERE, OTHER].contains(&what.as_str()))
 }
 
 /// Without a config, kubectl in a pod asks the cluster of the pod.
 fn server_of_own_pod(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let (host, port) = (variable("KUBERNETES_SERVICE_HOST")?, variable("KUBERNETES_SERVICE_PORT")?);
-    let host = if host.contains(':') { format!("[{host}]") } else { host };
-    plain(&format!("https://{host}:{port}")).ok()
+    let mut certificates = Vec::new();
+    let read = File::open(OWN_CERTIFICATES)
+        .and_then(|file| file.take(CERTIFICATES_LIMIT).read_to_end(&mut certificates));
+    server_of_pod(&host, &port, read.is_ok().then_some(certificates.as_slice()))
 }
 
-fn read(printed: &[u8]) -> Result<(Option<String>, String), String> {
+fn read(printed: &[u8]) -> Result<Target, String> {
     let text = std::str::from_utf8(printed).map_err(|_| "kubectl's config is no UTF-8".to_owned())?;
     let mut lines = text.trim_end_matches('\n').split('\n');
     let (Some(context), Some(server), None) = (lines.next(), lines.next(), lines.next()) else {
         return Err("kubectl's config names no server".to_owned());
     };
-    let is_shown = !context.is_empty() && context.len() <= LONGEST_CONTEXT;
-    let is_plain = base::text::show(context) == context;
-    Ok(((is_shown && is_plain).then(|| context.to_owned()), plain(server)?))
+    let context = (!context.is_empty()).then(|| context.to_owned());
+    let odd = || "the server in kubectl's config is no plain URL".to_owned();
+    Ok(Target { context, server: plain_server(server).ok_or_else(odd)? })
 }
 
-/// A server in the one spelling that is stored, compared and printed; what stands before `@` is a user and a password.
-fn plain(server: &str) -> Result<String, String> {
-    let odd = || "the server in kubectl's config is no plain URL".to_owned();
-    let (scheme, rest) = match server.split_once("://") {
-        Some((scheme, rest)) => (format!("{}://", scheme.to_ascii_lowercase()), rest),
-        None => (String::new(), server),
-    };
-    if !["", "http://", "https://"].contains(&scheme.as_str()) || rest.contains(['?', '#']) {
-        return Err(odd());
-    }
-    let rest = rest.rsplit('@').next().unwrap_or_default();
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~:/[]%".contains(c);
-    if rest.len() > LONGEST_SERVER || !rest.chars().all(allowed) {
-        return Err(odd());
-    }
-    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = host.to_ascii_lowercase();
-    let host = match scheme.as_str() {
-        "https://" => host.strip_suffix(":443").unwrap_or(&host),
-        _ => &host,
-    };
-    match host.is_empty() {
-        true => Err(odd()),
-        false => Ok(format!("{scheme}{host}{}", path.trim_end_matches('/'))),
-    }
+/// Whether it is written down, and printed as a word of a command.
+fn is_shown(context: &str) -> bool {
+    context.len() <= LONGEST_CONTEXT && base::text::show(context) == context
 }
 
 #[cfg(test)]
@@ -78,49 +179,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_has_one_spelling_and_never_a_user_or_a_password() {
-        for (written, stored) in [
-            ("https://10.0.0.1:6443", "https://10.0.0.1:6443"),
-            ("HTTPS://A.Example:443/", "https://a.example"),
-            ("https://u:p@a.example/k8s/clusters/c-1/", "https://a.example/k8s/clusters/c-1"),
-            ("https://u:p/w@a.example", "https://a.example"),
-            ("u:p@a.example:8080", "a.example:8080"),
-            ("https://[fd00::1]:6443", "https://[fd00::1]:6443"),
-            (
-                "https://0123456789ABCDEF0123456789ABCDEF.gr7.us-east-1.eks.amazonaws.com",
-                "https://0123456789abcdef0123456789abcdef.gr7.us-east-1.eks.amazonaws.com",
-            ),
+    fn a_server_is_not_taken_for_a_secret_where_it_is_written_down() {
+        for stored in [
+            "https://10.0.0.1:6443",
+            "https://0123456789abcdef0123456789abcdef.gr7.us-east-1.eks.amazonaws.com",
+            "https://10.100.0.1#ca-0123456789abcdef",
         ] {
-            assert_eq!(plain(written).as_deref(), Ok(stored));
-            // Not taken for a secret where it is written down.
+            assert_eq!(model::artefact::named_server(stored).as_deref(), Some(stored));
             assert_eq!(store::redactor().text(stored), stored);
         }
-        let long = format!("https://{}", "a".repeat(600));
-        for odd in [
-            "",
-            "https://",
-            "https://u:p@",
-            "ftp://a",
-            "https://a?token=b",
-            "https://u:p?w@a",
-            "https://a/#b",
-            "https://a b",
-            "https://a\u{1b}[31m",
-            "https://\u{202e}a",
-            &long,
-        ] {
-            let why = plain(odd).expect_err(odd);
-            assert_eq!(why, "the server in kubectl's config is no plain URL");
-        }
+        assert_eq!(
+            read(b"prod\nhttps://a b"),
+            Err("the server in kubectl's config is no plain URL".to_owned())
+        );
     }
 
     #[test]
     fn what_kubectl_prints_of_its_config_is_a_context_and_a_server() {
         let both = |text: &str| read(text.as_bytes());
-        let here = "https://a".to_owned();
-        assert_eq!(both("prod\nhttps://a"), Ok((Some("prod".to_owned()), here.clone())));
-        assert_eq!(both("\nhttps://a\n"), Ok((None, here.clone())));
-        assert_eq!(both("a\u{1b}[2J\nhttps://u:p@a"), Ok((None, here)));
+        let here = |context: Option<&str>| {
+            Ok(Target { context: context.map(str::to_owned), server: "https://a".to_owned() })
+        };
+        assert_eq!(both("prod\nhttps://a"), here(Some("prod")));
+        assert_eq!(both("\nhttps://a\n"), here(None));
+        // It is used as it is, and written down nowhere.
+        assert_eq!(both("a\u{1b}[2J\nhttps://u:p@a"), here(Some("a\u{1b}[2J")));
+        assert!(is_shown("prod") && !is_shown("a\u{1b}[2J") && !is_shown(&"a".repeat(257)));
         for odd in ["", "prod", "prod\n", "prod\nhttps://a\nhttps://b"] {
             assert!(both(odd).is_err(), "{odd:?}");
         }
@@ -128,17 +212,56 @@ mod tests {
     }
 
     #[test]
-    fn in_a_pod_without_a_config_it_is_the_pods_own() {
-        let of = |host: &str| {
-            let host = host.to_owned();
-            server_of_own_pod(move |name| match name {
-                "KUBERNETES_SERVICE_HOST" => Some(host.clone()),
-                "KUBERNETES_SERVICE_PORT" => Some("443".to_owned()),
-                _ => None,
-            })
+    fn a_context_that_leads_elsewhere_by_now_is_said_with_both_servers() {
+        let at = |context: Option<&str>, server: &str| Target {
+            context: context.map(str::to_owned),
+            server: server.to_owned(),
         };
-        assert_eq!(of("10.100.0.1").as_deref(), Some("https://10.100.0.1"));
-        assert_eq!(of("fd00::1").as_deref(), Some("https://[fd00::1]"));
+        let why = elsewhere(&at(Some("prod"), "https://a"), &at(Some("prod"), "https://b"));
+        assert_eq!(
+            why.to_string(),
+            "kubectl leads elsewhere by now: context prod is https://b, and was https://a when this began; nothing was \
+             asked there; correct the kubeconfig"
+        );
+        assert!(is_elsewhere(&why));
+        let why = elsewhere(&at(None, "https://a"), &at(None, "https://b")).to_string();
+        assert!(why.contains("by now: https://b, and was https://a"), "{why}");
+        let other =
+            ReachError::Failed { what: "`kubectl get`".to_owned(), why: "it said nothing".to_owned() };
+        assert!(!is_elsewhere(&other));
+    }
+
+    #[test]
+    fn a_cluster_that_the_inventory_does_not_name_is_said_with_both() {
+        let at = |context: Option<&str>| Target {
+            context: context.map(str::to_owned),
+            server: "https://b".to_owned(),
+        };
+        let kubectl =
+            |cluster: &str| Kubectl { cluster: Some(cluster.to_owned()), ..Kubectl::new(None, "bench") };
+        assert_eq!(kubectl("https://b").check(&at(Some("dev"))), Ok(()));
+        let why = kubectl("https://a").check(&at(Some("dev"))).unwrap_err();
+        assert!(is_elsewhere(&why));
+        assert_eq!(
+            why.to_string(),
+            "kubectl leads to another cluster: https://b (context dev), but `cluster` in [reach] is https://a; nothing was \
+             touched; first `kubectl config use-context NAME`, with one of `kubectl config get-contexts`, or set KUBECONFIG"
+        );
+        let why = other("https://a", &at(Some("dev")), true).to_string();
+        assert!(why.contains("; first set `context` there to one of `kubectl config get-contexts`"), "{why}");
+        let why = other("https://a", &at(None), false).to_string();
+        assert!(why.contains(": https://b, but") && why.ends_with("a file that leads there"), "{why}");
+    }
+
+    #[test]
+    fn in_a_pod_without_a_config_it_is_the_pods_own() {
+        let own = server_of_own_pod(|name| match name {
+            "KUBERNETES_SERVICE_HOST" => Some("10.100.0.1".to_owned()),
+            "KUBERNETES_SERVICE_PORT" => Some("443".to_owned()),
+            _ => None,
+        });
+        // Its certificates are there where the tests run in a pod.
+        assert_eq!(own.as_deref().and_then(|own| own.split('#').next()), Some("https://10.100.0.1"));
         assert_eq!(server_of_own_pod(|_| None), None);
     }
 }

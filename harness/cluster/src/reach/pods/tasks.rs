@@ -32,8 +32,7 @@ impl AnalysisPods {
     pub fn new(context: Option<&str>, namespace: &str, run: &str, person: &str) -> AnalysisPods {
         // Other pods than those that stand for its nodes.
         let owner = PodOwner { run: analysis_of(run), person: person.to_owned(), process: None };
-        let kubectl = Kubectl { context: context.map(str::to_owned), namespace: namespace.to_owned() };
-        AnalysisPods { kubectl, owner }
+        AnalysisPods { kubectl: Kubectl::new(context, namespace), owner }
     }
 
     /// Those that are there.
@@ -81,8 +80,9 @@ impl PodTasks {
         person: &str,
         script: String,
     ) -> PodTasks {
+        let pods = AnalysisPods::new(reach.context.as_deref(), &reach.namespace, run, person);
         PodTasks {
-            pods: AnalysisPods::new(reach.context.as_deref(), &reach.namespace, run, person),
+            pods: AnalysisPods { kubectl: Kubectl::from_reach(reach), ..pods },
             template: PodTemplate::new(reach, &inventory.instance, &inventory.paths.shared).without_devices(),
             nodes: inventory.nodes.clone(),
             script,

@@ -9,7 +9,7 @@ use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
 use base::digest::sha256;
 use job::script::{self, Script, Start, files, start};
-use model::artefact::{Launcher, PlannedFile};
+use model::artefact::{Launcher, PlannedFile, named_server};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
@@ -31,6 +31,8 @@ const EFFECTS: [(&str, &str); 3] =
 pub struct KubernetesReach {
     /// Of the kubeconfig; its current one, where absent.
     pub context: Option<String>,
+    /// The only API server that is asked, as `named_server` spells it: nothing is touched in another cluster.
+    pub cluster: Option<String>,
     /// Where pods are made; nothing is made or read outside of it.
     pub namespace: String,
     /// Of every pod: it has bash, coreutils, and what jobs run.
@@ -39,6 +41,10 @@ pub struct KubernetesReach {
     pub queue: Option<String>,
     /// `priorityClassName`.
     pub priority_class: Option<String>,
+    /// Of every pod, beside those that the harness finds its pods by.
+    pub labels: BTreeMap<String, String>,
+    /// `serviceAccountName`.
+    pub service_account: Option<String>,
     /// The claim that every pod mounts at `paths.shared`.
     pub shared: String,
     /// Labels that nodes must have, beside their own names.
@@ -90,9 +96,27 @@ impl KubernetesReach {
             Key::needed("image", Type::Text, "of every pod: with bash, coreutils, and what jobs run"),
             Key::needed("shared", Type::Text, "the claim that every pod mounts at `paths.shared`"),
             Key::usual("context", "kubectl's current one", Type::Text, "of the kubeconfig"),
+            Key::usual(
+                "cluster",
+                "any",
+                Type::Text,
+                "URL of the API server: nothing is touched in another cluster",
+            ),
             Key::usual("namespace", "\"default\"", Type::Text, "where pods are made"),
             Key::optional("queue", Type::Text, "the local queue of Kueue that admits the pods"),
             Key::optional("priority_class", Type::Text, "`priorityClassName` of the pods"),
+            Key::usual(
+                "labels",
+                "{}",
+                Type::map(Type::Text),
+                "labels of the pods, beside those of the harness",
+            ),
+            Key::usual(
+                "service_account",
+                "the namespace's `default`",
+                Type::Text,
+                "service account of the pods; no token of it is mounted",
+            ),
             Key::usual("node_selector", "{}", Type::map(Type::Text), "labels that nodes must have"),
             Key::usual("tolerations", "[]", Type::tables(toleration_form()), "taints that the pods bear"),
             Key::usual("efa", "the instance's NICs", Type::Whole(0..=64), "EFA devices of a pod"),
@@ -129,13 +153,17 @@ impl KubernetesReach {
         };
         let name = |key: &'static str| table.get(key).and_then(|value| object_name(&value));
         let tolerations = table.get("tolerations").and_then(|value| value.list()).unwrap_or_default();
+        let own = table.get("labels").and_then(|value| value.table());
         let selector = table.get("node_selector").and_then(|value| value.table());
         let reach = KubernetesReach {
             context: table.get("context").and_then(|value| line_of_text(&value)),
+            cluster: table.get("cluster").and_then(|value| server(&value)),
             namespace: name("namespace").unwrap_or_else(|| NAMESPACE.to_owned()),
             image: String::new(),
             queue: name("queue"),
             priority_class: name("priority_class"),
+            labels: own.map(|table| labels_of_pods(&table)).unwrap_or_default(),
+            service_account: name("service_account"),
             shared: String::new(),
             node_selector: selector.map(|table| labels(&table)).unwrap_or_default(),
             tolerations: tolerations.iter().filter_map(read_toleration).collect(),
@@ -177,6 +205,19 @@ fn labels(table: &Table<'_>) -> BTreeMap<String, String> {
     labels
 }
 
+/// Those by which pods are found, queued and kept out of a mesh are the harness's own.
+fn labels_of_pods(table: &Table<'_>) -> BTreeMap<String, String> {
+    const OWN: [&str; 4] =
+        ["harness/", "app.kubernetes.io/managed-by", "kueue.x-k8s.io/queue-name", "sidecar.istio.io/inject"];
+    for (key, span, _) in table.entries() {
+        if OWN.iter().any(|own| key.starts_with(own)) {
+            let message = format!("the label {key:?} of pods is set by the harness");
+            table.source().diagnostic_with(&span, message, "take it out; Kueue's queue is the key `queue`");
+        }
+    }
+    labels(table)
+}
+
 fn is_label(text: &str, is_key: bool) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c) || (is_key && c == '/');
     let longest = if is_key { 253 + 1 + 63 } else { 63 };
@@ -207,6 +248,17 @@ fn object_name(value: &Value<'_>) -> Option<String> {
         return None;
     }
     Some(text)
+}
+
+fn server(value: &Value<'_>) -> Option<String> {
+    let text = line_of_text(value)?;
+    let server = named_server(&text);
+    if server.is_none() {
+        let message = format!("`{}` must be the URL of an API server, without a password", value.key());
+        let print = "kubectl config view --minify --output=jsonpath='{.clusters[0].cluster.server}'";
+        value.diagnostic_with(message, format!("`{print}` prints that of the current context"));
+    }
+    server
 }
 
 fn word_of_registry(value: &Value<'_>) -> Option<String> {
@@ -240,7 +292,8 @@ impl LaunchPlanner for KubernetesReach {
     }
 
     fn site_names(&self) -> Vec<&str> {
-        let optional = [&self.context, &self.queue, &self.priority_class];
+        let optional =
+            [&self.context, &self.cluster, &self.queue, &self.priority_class, &self.service_account];
         let needed = [&self.namespace, &self.image, &self.shared];
         optional.into_iter().flatten().chain(needed).map(String::as_str).collect()
     }
