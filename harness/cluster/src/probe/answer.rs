@@ -1,6 +1,7 @@
 //! Reads what the script printed: typed facts, and for every other fact the reason why it is not known. An answer
 //! without its last line is refused. `fitness.rs` checks the facts.
 
+use super::kubernetes;
 use base::nodeset;
 use config::facts::version;
 use config::facts::{FACTS, Fact, FactType, fact};
@@ -157,12 +158,18 @@ impl Answer {
         }
     }
 
-    /// Every fact has a value, is broken, or has a reason why it is unknown.
+    /// Every fact that a node reports of itself has a value, is broken, or has a reason why it is unknown.
     fn explain_rest(&mut self) {
         // Without the list of GPUs there is nothing of them.
         let of_xids = self.unreported.get(XID).cloned();
         let of_gpus = self.unreported.get(GPUS).or_else(|| self.broken.get(GPUS)).cloned();
         for fact in &FACTS {
+            if kubernetes::FACTS.contains(&fact.name) {
+                self.facts.remove(fact.name);
+                self.broken.remove(fact.name);
+                self.unreported.remove(fact.name);
+                continue;
+            }
             let is_of_gpus = ["gpu", "driver", "ecc", "ecc_errors", "gpu_clocks", "gpu_throttled"];
             if self.facts.contains_key(fact.name) {
                 self.unreported.remove(fact.name);

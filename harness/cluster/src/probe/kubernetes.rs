@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 const READY: &str = "node_ready";
 const UNDER_PRESSURE: &str = "node_pressure";
 const HEALTH: &str = "node_health";
+/// What no node reports of itself.
+pub(super) const FACTS: [&str; 3] = [READY, UNDER_PRESSURE, HEALTH];
 /// What a kubelet reports of its node, before it evicts pods.
 const PRESSURES: [&str; 3] = ["MemoryPressure", "DiskPressure", "PIDPressure"];
 /// Of what the server says of one node.
@@ -25,7 +27,7 @@ impl OnNode for KubernetesReach {
             let listed = list(&Kubectl::from_reach(self), None).await;
             let one = |name: &String| {
                 let reported = match &listed {
-                    Ok(all) => one_of(all, name).map_or_else(unknown, of_node),
+                    Ok(all) => one_of(all, name).map_or_else(unknown, read_node),
                     Err(why) => unknown(why.clone()),
                 };
                 (name.clone(), reported)
@@ -40,7 +42,7 @@ impl OnNode for KubernetesReach {
 }
 
 fn unknown(why: String) -> Reported {
-    let unknown = [READY, UNDER_PRESSURE, HEALTH].map(|fact| (fact.to_owned(), why.clone()));
+    let unknown = FACTS.map(|fact| (fact.to_owned(), why.clone()));
     Reported { unknown: BTreeMap::from(unknown), ..Reported::default() }
 }
 
@@ -53,7 +55,7 @@ fn one_of<'a>(all: &'a [Node], name: &str) -> Result<&'a Node, String> {
     }
 }
 
-fn of_node(node: &Node) -> Reported {
+fn read_node(node: &Node) -> Reported {
     let mut reported = Reported::default();
     let line = |text: &str| shorten(&show(text), LONGEST);
     match node.condition("Ready") {
@@ -119,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_node_that_is_well_has_its_facts_and_no_finding() {
-        let reported = of_node(&node("", &format!("[{WELL},{READY_NOW}]")));
+        let reported = read_node(&node("", &format!("[{WELL},{READY_NOW}]")));
         assert_eq!(reported.unusable, None);
         assert_eq!(
             [READY, UNDER_PRESSURE, HEALTH].map(|fact| names(&reported, fact)),
@@ -127,7 +129,7 @@ mod tests {
         );
         assert_eq!(reported.unknown, BTreeMap::new());
         let healthy = r#","sagemaker.amazonaws.com/node-health-status":"Schedulable""#;
-        let reported = of_node(&node(healthy, &format!("[{WELL},{READY_NOW}]")));
+        let reported = read_node(&node(healthy, &format!("[{WELL},{READY_NOW}]")));
         assert_eq!(reported.unusable, None);
         assert_eq!(names(&reported, HEALTH), "sagemaker.amazonaws.com/node-health-status=Schedulable (1)");
     }
@@ -138,7 +140,7 @@ mod tests {
             r#""DiskPressure","status":"False""#,
             r#""DiskPressure","status":"True","reason":"KubeletHasDiskPressure","message":"kubelet has disk pressure""#,
         );
-        let reported = of_node(&node("", &format!("[{full},{READY_NOW}]")));
+        let reported = read_node(&node("", &format!("[{full},{READY_NOW}]")));
         assert_eq!(
             reported.unusable.as_deref(),
             Some(
@@ -149,7 +151,7 @@ mod tests {
 
         let silent = r#"{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown","message":"Kubelet stopped posting node status."}"#;
         let pressures = WELL.replace("False", "Unknown");
-        let reported = of_node(&node("", &format!("[{pressures},{silent}]")));
+        let reported = read_node(&node("", &format!("[{pressures},{silent}]")));
         assert_eq!(
             reported.unusable.as_deref(),
             Some(
@@ -160,7 +162,7 @@ mod tests {
         assert!(reported.unknown[UNDER_PRESSURE].starts_with("MemoryPressure is Unknown"), "{reported:?}");
 
         let marked = r#","sagemaker.amazonaws.com/node-health-status":"UnschedulablePendingReplacement""#;
-        let reported = of_node(&node(marked, &format!("[{WELL},{READY_NOW}]")));
+        let reported = read_node(&node(marked, &format!("[{WELL},{READY_NOW}]")));
         assert_eq!(
             reported.unusable.as_deref(),
             Some(
@@ -171,7 +173,7 @@ mod tests {
 
     #[test]
     fn what_the_server_does_not_report_is_unknown_and_no_finding() {
-        let reported = of_node(&node("", ""));
+        let reported = read_node(&node("", ""));
         assert_eq!(reported.unusable, None);
         assert_eq!(reported.unknown[READY], "Kubernetes lists no condition `Ready` of it");
         assert_eq!(reported.unknown[UNDER_PRESSURE], "Kubernetes lists no condition `MemoryPressure` of it");

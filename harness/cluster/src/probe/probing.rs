@@ -148,8 +148,6 @@ async fn one(probing: &Probing<'_>, node: &str, before: Before<'_>) -> ProbedNod
     }
     probed.clock_offset = offset.known();
     let Answer { mut facts, mut unreported, broken, host_name, .. } = answer;
-    // Of what the server is asked, the node itself has no say.
-    facts.retain(|name, _| !probed.unknown.contains_key(name));
     facts.append(&mut probed.facts);
     unreported.append(&mut probed.unknown);
     (probed.facts, probed.unknown) = (facts, unreported);

@@ -49,7 +49,7 @@ pub fn plain_server(server: &str) -> Option<String> {
 }
 
 /// The server of the cluster that a pod is in. Its address is that of a service, such as 10.100.0.1 in most clusters of EKS:
-/// the certificates tell clusters apart.
+/// what differs is the certificates.
 pub fn server_of_pod(host: &str, port: &str, certificates: Option<&[u8]>) -> Option<String> {
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     let server = plain_server(&format!("https://{host}:{port}"))?;
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_with_the_same_address_inside_are_told_apart_by_their_certificates() {
+    fn clusters_with_the_same_address_inside_differ_by_their_certificates() {
         let of = |host: &str, certificates| server_of_pod(host, "443", certificates);
         assert_eq!(of("10.100.0.1", None).as_deref(), Some("https://10.100.0.1"));
         assert_eq!(of("fd00::1", None).as_deref(), Some("https://[fd00::1]"));
