@@ -7,7 +7,7 @@
 //! tails of Student's t, since the spread is estimated from the same runs: above 0 it indicates a fault.
 
 use super::trial::{Aim, Answer, Found, Shape};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What a thing must cost to be looked for: as little as single runs show at this spread, within these two.
 const LEAST_COST: f64 = 0.10;
@@ -80,7 +80,7 @@ impl Weight {
 /// All answers so far, compared with each other.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Weighed {
-    of: BTreeMap<(Shape, Thing), Weight>,
+    of: BTreeMap<Thing, BTreeMap<Shape, Weight>>,
     /// Answers for each aim, those without a result included.
     pub answered: BTreeMap<Aim, usize>,
     /// Things of each shape that look healthy, controls included.
@@ -199,34 +199,32 @@ impl Weighed {
         }
         // What is taken for healthy widens the spread, and a wider spread must not take in more.
         let widest = cost(spread) / 2.0;
-        let mut weights: Vec<BTreeMap<Thing, Weight>> = Vec::new();
+        let mut levels: Vec<(Sum, Vec<bool>)> = Vec::new();
         for _ in 0..6 {
-            weights.clear();
-            let mut next: Vec<(Sum, BTreeSet<Thing>)> = Vec::new();
+            levels.clear();
             for ((_, values), center) in shapes.iter().zip(&centers) {
                 // The first look has no list of the healthy yet: those near the level are.
                 let near = (cost(spread) / 2.0).min(widest);
-                let healthy: BTreeSet<Thing> = values
+                let healthy: Vec<bool> = values
                     .iter()
-                    .filter(|(thing, all)| is_anchor(thing) || mean(all) - center > -near)
-                    .map(|(thing, _)| thing.clone())
+                    .map(|(thing, all)| is_anchor(thing) || mean(all) - center > -near)
                     .collect();
                 let mut sum = Sum::default();
-                for all in healthy.iter().filter_map(|thing| values.get(thing)) {
+                for (all, _) in values.values().zip(&healthy).filter(|(_, is_healthy)| **is_healthy) {
                     sum.n += all.len() as f64;
                     sum.sum += all.iter().sum::<f64>();
                 }
-                next.push((sum, healthy));
+                levels.push((sum, healthy));
             }
             squares = ASSUMED_WEIGHT * ASSUMED_SPREAD * ASSUMED_SPREAD;
             free = ASSUMED_WEIGHT;
-            for ((_, values), (sum, healthy)) in shapes.iter().zip(&next) {
-                for all in healthy.iter().filter_map(|thing| values.get(thing)) {
+            for ((_, values), (sum, healthy)) in shapes.iter().zip(&levels) {
+                for (all, _) in values.values().zip(healthy).filter(|(_, is_healthy)| **is_healthy) {
                     squares += all.iter().map(|value| (value - sum.mean()).powi(2)).sum::<f64>();
                 }
                 free += (sum.n - 1.0).max(0.0);
                 // Repeats of what is slow show the spread as well.
-                for (_, all) in values.iter().filter(|(thing, _)| !healthy.contains(thing)) {
+                for (all, _) in values.values().zip(healthy).filter(|(_, is_healthy)| !**is_healthy) {
                     let own = mean(all);
                     if own.is_finite() {
                         squares += all.iter().map(|value| (value - own).powi(2)).sum::<f64>();
@@ -235,41 +233,33 @@ impl Weighed {
                 }
             }
             spread = (squares / free).sqrt();
-            for (((_, values), (sum, healthy)), center) in shapes.iter().zip(&next).zip(&mut centers) {
+            for ((sum, _), center) in levels.iter().zip(&mut centers) {
                 if sum.n > 0.0 {
                     *center = sum.mean();
                 }
-                weights.push(
-                    values
-                        .iter()
-                        .map(|(thing, all)| {
-                            (thing.clone(), against(all, sum, healthy.contains(thing), spread, free))
-                        })
-                        .collect(),
-                );
             }
         }
         if shapes.iter().any(|(shape, _)| matches!(shape, Shape::Together { .. } | Shape::Inside)) {
             self.spread = spread;
         }
-        for ((shape, _), found) in shapes.iter().zip(weights) {
-            let healthy = found.iter().map(|(thing, weight)| match thing.aim == Aim::Control {
-                true => weight.tries,
-                false => usize::from(weight.weight < 0.0),
-            });
-            self.healthy.insert(*shape, healthy.sum());
-            self.of.extend(found.into_iter().map(|(thing, weight)| ((*shape, thing), weight)));
+        for ((shape, values), (sum, is_in_level)) in shapes.iter().zip(&levels) {
+            let mut healthy = 0;
+            for ((thing, all), is_in_level) in values.iter().zip(is_in_level) {
+                let weight = against(all, sum, *is_in_level, spread, free);
+                healthy += match thing.aim == Aim::Control {
+                    true => weight.tries,
+                    false => usize::from(weight.weight < 0.0),
+                };
+                self.of.entry(thing.clone()).or_default().insert(*shape, weight);
+            }
+            self.healthy.insert(*shape, healthy);
         }
     }
 
     /// By the shape in which it was tried most.
     pub(crate) fn weight(&self, aim: &Aim, part: Option<usize>) -> Option<&Weight> {
         let thing = Thing { aim: aim.clone(), part };
-        self.of
-            .iter()
-            .filter(|((_, of), _)| *of == thing)
-            .map(|(_, weight)| weight)
-            .max_by_key(|weight| weight.tries)
+        self.of.get(&thing)?.values().max_by_key(|weight| weight.tries)
     }
 
     /// `Untried` where no run of it gave a value.
@@ -286,11 +276,15 @@ impl Weighed {
     /// A set of nodes that all others of its shape are slow beside: of two, the better one is the reference. What it may lack
     /// itself is not seen.
     fn is_only_good_set(&self, aim: &Aim) -> bool {
-        let own = self.of.keys().find(|(_, thing)| thing.aim == *aim && thing.part.is_none());
-        let Some((shape, _)) = own.filter(|_| matches!(aim, Aim::Set(_))) else { return false };
-        let others = self.of.iter().filter(|((other, thing), _)| other == shape && thing.aim != *aim);
-        let mut sets = others.filter(|((_, thing), _)| matches!(thing.aim, Aim::Set(_))).peekable();
-        sets.peek().is_some() && sets.all(|(_, weight)| weight.peers > 0 && weight.weight >= SLOW)
+        let own = self.of.get(&Thing { aim: aim.clone(), part: None });
+        let Some((shape, _)) = own.and_then(BTreeMap::first_key_value).filter(|_| matches!(aim, Aim::Set(_)))
+        else {
+            return false;
+        };
+        let others =
+            self.of.iter().filter(|(thing, _)| matches!(thing.aim, Aim::Set(_)) && thing.aim != *aim);
+        let mut sets = others.filter_map(|(_, by_shape)| by_shape.get(shape)).peekable();
+        sets.peek().is_some() && sets.all(|weight| weight.peers > 0 && weight.weight >= SLOW)
     }
 
     /// What is tried no more and is still open is followed up as if it were slow; nothing is convicted by that.
