@@ -132,6 +132,23 @@ fn pods_have_the_labels_and_the_service_account_of_the_inventory() {
 }
 
 #[test]
+fn a_limit_of_the_namespace_that_the_inventory_does_not_ask_for_stops_the_run_before_a_job_is_ended_for_memory()
+ {
+    let bench = Bench::new();
+    bench.0.write("kube/limit-range", r#"{"cpu":"500m","memory":"512Mi"}"#);
+    let ran = bench.suite();
+    let text = all(&ran);
+    let why = "namespace default limits it to cpu 500m, memory 512Mi, which `[reach]` does not ask for";
+    assert_eq!((ran.code, bench.pods()), (Some(3), Vec::new()), "{text}");
+    assert!(text.contains(why) && text.contains("nothing was launched"), "{text}");
+    assert!(!text.contains("culprit") && text.lines().count() <= 10, "{text}");
+    let asks = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
+    bench.0.write("inventory/pods.toml", &asks.replace("[reach]\n", "[reach]\ncpu = 4\nmemory = \"8GiB\"\n"));
+    let ran = bench.suite();
+    assert_eq!((ran.code, bench.pods()), (Some(0), Vec::new()), "{}", all(&ran));
+}
+
+#[test]
 fn streams_that_break_off_are_no_exit_codes() {
     let bench = Bench::new();
     bench.0.write("kube/cut", "1\n");

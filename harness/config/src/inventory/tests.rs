@@ -334,6 +334,9 @@ fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
     );
     assert_eq!((full.queue.as_deref(), full.efa, full.hugepages), (Some("gpus"), Some(0), 0));
     assert_eq!(full.tolerations[0].effect, Some("NoSchedule"));
+    assert_eq!((plain.cpu, plain.memory), (None, None));
+    let limited = reach("cpu = 96\nmemory = \"1000GiB\"\n");
+    assert_eq!((limited.cpu, limited.memory), (Some(96), Some(1000 << 30)));
     let own = reach("labels = { team = \"gpu\" }\nservice_account = \"bench\"\n");
     assert_eq!(own.labels.get("team").map(String::as_str), Some("gpu"));
     assert_eq!((own.service_account.as_deref(), plain.service_account.as_deref()), (Some("bench"), None));
@@ -361,6 +364,8 @@ fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
         ("tolerations = [{ value = \"x\" }]\n", "missing key: `key`"),
         ("tolerations = [{ key = \"x\", effect = \"NoScedule\" }]\n", "did you mean `NoSchedule`?"),
         ("hugepages = \"1MiB\"\n", "must be a multiple of 2 MiB"),
+        ("cpu = 0\n", "`cpu` must be"),
+        ("memory = \"512MiB\"\n", "`memory` must be 1GiB or more, in whole MiB: 536870912 bytes"),
         ("partition = \"gpu\"\n", "x.toml:9:1: unknown key"),
         ("labels = { \"harness/run\" = \"x\" }\n", "the label \"harness/run\" of pods is set by the harness"),
         ("service_account = \"A b\"\n", "`service_account` must be a name of Kubernetes: \"A b\""),

@@ -87,19 +87,27 @@ pub struct PodTemplate {
     pub(super) gpus: u32,
     pub(super) nics: u32,
     pub(super) shared: String,
+    /// Whether jobs run in them; else only what looks at files and processes.
+    runs_jobs: bool,
 }
 
 impl PodTemplate {
     /// `shared` is where pods mount the claim.
     pub fn new(reach: &KubernetesReach, instance: &Instance, shared: &str) -> PodTemplate {
         let nics = reach.efa.unwrap_or_else(|| u32::try_from(instance.nics.len()).unwrap_or_default());
-        PodTemplate { reach: reach.clone(), gpus: instance.gpus, nics, shared: shared.to_owned() }
+        PodTemplate {
+            reach: reach.clone(),
+            gpus: instance.gpus,
+            nics,
+            shared: shared.to_owned(),
+            runs_jobs: true,
+        }
     }
 
     /// Without devices: to look at files and processes of a run beside whoever has them now.
     #[must_use]
     pub fn without_devices(mut self) -> PodTemplate {
-        (self.gpus, self.nics) = (0, 0);
+        (self.gpus, self.nics, self.runs_jobs) = (0, 0, false);
         self
     }
 
@@ -225,11 +233,41 @@ impl PodTemplate {
                 devices.insert("hugepages-2Mi".into(), mebibytes.into());
             }
         }
-        let mut requests = devices.clone();
+        let (mut requests, mut limits) = (devices.clone(), devices);
+        let cpu = self.reach.cpu.filter(|_| self.runs_jobs).unwrap_or(1).to_string();
+        let memory = self.reach.memory.filter(|_| self.runs_jobs).unwrap_or(1 << 30);
+        let memory = match memory % (1 << 30) {
+            0 => format!("{}Gi", memory >> 30),
+            _ => format!("{}Mi", memory >> 20),
+        };
+        // A quota of a namespace may want limits of every pod.
+        if self.reach.cpu.is_some() {
+            limits.insert("cpu".into(), cpu.as_str().into());
+        }
+        if self.reach.memory.is_some() {
+            limits.insert("memory".into(), memory.as_str().into());
+        }
         // Kubernetes refuses a pod with huge pages that asks for neither.
-        requests.insert("cpu".into(), "1".into());
-        requests.insert("memory".into(), "1Gi".into());
-        json!({ "limits": devices, "requests": requests })
+        requests.insert("cpu".into(), cpu.into());
+        requests.insert("memory".into(), memory.into());
+        json!({ "limits": limits, "requests": requests })
+    }
+
+    /// Why jobs do not run in a pod with these limits: a `LimitRange` of the namespace gives a pod that asks for no limit one that
+    /// is often small. Its jobs would be slow, or ended for memory, and their nodes looked at.
+    pub(super) fn refused_limits(&self, limits: &[(&'static str, String)]) -> Option<String> {
+        let asked = [("cpu", self.reach.cpu.is_some()), ("memory", self.reach.memory.is_some())];
+        let is_unasked = |(name, _): &&(&str, String)| asked.iter().any(|(own, is)| own == name && !is);
+        let unasked: Vec<&(&str, String)> =
+            limits.iter().filter(is_unasked).filter(|_| self.runs_jobs).collect();
+        let named: Vec<String> = unasked.iter().map(|(name, limit)| format!("{name} {limit}")).collect();
+        let keys: Vec<String> = unasked.iter().map(|(name, _)| format!("`{name}`")).collect();
+        (!unasked.is_empty()).then(|| {
+            format!(
+                "namespace {} limits it to {}, which `[reach]` does not ask for (`kubectl get limitrange`): set {} there",
+                self.reach.namespace, named.join(", "), keys.join(" and "),
+            )
+        })
     }
 }
 
@@ -263,11 +301,13 @@ mod tests {
             ],
             efa: None,
             hugepages: 5 << 30,
+            cpu: None,
+            memory: None,
             longest_s: 600,
             start_limit_s: 60,
             heartbeat_timeout_s: 300,
         };
-        PodTemplate { reach, gpus: 8, nics: 32, shared: "/fsx/harness".into() }
+        PodTemplate { reach, gpus: 8, nics: 32, shared: "/fsx/harness".into(), runs_jobs: true }
     }
 
     #[test]
@@ -281,6 +321,35 @@ mod tests {
         assert_eq!(of_no_run["items"][0]["metadata"]["annotations"]["harness/process"], "a 1 2");
         let plain = template().without_devices().list(&owner, &["p5-001"]);
         assert_eq!(plain["items"][0]["spec"]["containers"][0]["resources"]["limits"], json!({}));
+    }
+
+    #[test]
+    fn limits_that_are_asked_for_are_those_of_the_pod_and_others_are_refused() {
+        let resources =
+            |template: &PodTemplate| template.spec(&["a"], &[])["containers"][0]["resources"].clone();
+        let given = |limits: &[(&'static str, &str)]| -> Vec<(&'static str, String)> {
+            limits.iter().map(|(name, limit)| (*name, (*limit).to_owned())).collect()
+        };
+        let mut template = template();
+        let both = given(&[("cpu", "500m"), ("memory", "512Mi")]);
+        let why = template.refused_limits(&both).expect("refused");
+        assert_eq!(
+            why,
+            "namespace bench limits it to cpu 500m, memory 512Mi, which `[reach]` does not ask for \
+             (`kubectl get limitrange`): set `cpu` and `memory` there"
+        );
+        assert_eq!(template.refused_limits(&[]), None);
+        assert_eq!(template.clone().without_devices().refused_limits(&both), None, "no job runs there");
+        (template.reach.cpu, template.reach.memory) = (Some(96), Some(1000 << 30));
+        let asked = resources(&template);
+        for of in ["limits", "requests"] {
+            assert_eq!((&asked[of]["cpu"], &asked[of]["memory"]), (&json!("96"), &json!("1000Gi")), "{of}");
+        }
+        assert_eq!(template.refused_limits(&given(&[("cpu", "96"), ("memory", "1000Gi")])), None);
+        let looking = resources(&template.clone().without_devices());
+        assert_eq!(looking["limits"], json!({ "cpu": "1", "memory": "1Gi" }));
+        template.reach.memory = Some(1536 << 20);
+        assert_eq!(resources(&template)["limits"]["memory"], "1536Mi");
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub(super) struct PodFacts {
     pub is_deleted: bool,
     /// Its container ended by itself, with 0.
     pub has_succeeded: bool,
+    /// What the container may use of processors and memory, where that is limited.
+    pub limits: Vec<(&'static str, String)>,
     pub state: PodState,
 }
 
@@ -44,11 +46,24 @@ pub(super) fn read(list: &[u8]) -> Result<BTreeMap<String, PodFacts>, String> {
             ip: pod["status"]["podIP"].as_str().filter(|ip| is_address(ip)).map(str::to_owned),
             is_deleted: is_deleted(pod),
             has_succeeded: has_succeeded(pod),
+            limits: limits(pod),
             state: state(pod),
         };
         Some((text(&pod["metadata"]["name"])?, facts))
     };
     Ok(items.iter().filter_map(one).collect())
+}
+
+fn limits(pod: &Value) -> Vec<(&'static str, String)> {
+    let all = pod["spec"]["containers"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let own = all.iter().find(|container| container["name"] == CONTAINER).unwrap_or(&Value::Null);
+    let limit = |name: &'static str| match &own["resources"]["limits"][name] {
+        Value::Null => None,
+        Value::String(text) => Some((name, one_line(text))),
+        // What a client wrote as a number.
+        other => Some((name, one_line(&other.to_string()))),
+    };
+    ["cpu", "memory"].into_iter().filter_map(limit).collect()
 }
 
 fn is_address(text: &str) -> bool {

@@ -20,6 +20,9 @@ const LONGEST_LIMITS_S: std::ops::RangeInclusive<u32> = 60..=7 * 24 * 3600;
 /// What AWS's own manifests ask for where libfabric moves data by EFA.
 const HUGEPAGES: u64 = 5 << 30;
 const HUGEPAGE: u64 = 2 << 20;
+const MOST_CPUS: u32 = 4096;
+/// A shell, the supervisor and a sampler need no more.
+const LEAST_MEMORY: u64 = 1 << 30;
 /// How long pods may take to run: images are large, and Kueue lets them wait.
 const START_LIMIT_S: u64 = 600;
 const START_LIMITS_S: std::ops::RangeInclusive<u32> = 5..=24 * 3600;
@@ -55,6 +58,10 @@ pub struct KubernetesReach {
     pub efa: Option<u32>,
     /// Bytes of 2 MiB pages of a pod that has EFA devices; 0 for none.
     pub hugepages: u64,
+    /// Processors of a pod, asked for and its limit; one asked for and no limit, where absent.
+    pub cpu: Option<u32>,
+    /// Bytes of a pod, asked for and its limit; 1 GiB asked for and no limit, where absent.
+    pub memory: Option<u64>,
     /// Kubernetes itself ends a pod after so long.
     pub longest_s: u64,
     /// So long pods may take to run.
@@ -127,6 +134,18 @@ impl KubernetesReach {
                 "2 MiB pages of a pod that has EFA devices",
             ),
             Key::usual(
+                "cpu",
+                "no limit",
+                Type::Whole(1..=u64::from(MOST_CPUS)),
+                "processors of a pod: asked for, and its limit",
+            ),
+            Key::usual(
+                "memory",
+                "no limit",
+                Type::Size,
+                "memory of a pod, /dev/shm included: asked for, and its limit",
+            ),
+            Key::usual(
                 "longest_s",
                 "14400",
                 Type::Whole(limits),
@@ -169,6 +188,8 @@ impl KubernetesReach {
             tolerations: tolerations.iter().filter_map(read_toleration).collect(),
             efa: table.get("efa").and_then(|value| value.small(0..=64)),
             hugepages: table.get("hugepages").and_then(|value| hugepages(&value)).unwrap_or(HUGEPAGES),
+            cpu: table.get("cpu").and_then(|value| value.small(1..=MOST_CPUS)),
+            memory: table.get("memory").and_then(|value| memory(&value)),
             longest_s: table
                 .get("longest_s")
                 .and_then(|value| value.small(LONGEST_LIMITS_S))
@@ -277,6 +298,15 @@ fn hugepages(value: &Value<'_>) -> Option<u64> {
     let bytes = size_of(value)?;
     if bytes % HUGEPAGE != 0 {
         value.diagnostic(format!("`{}` must be a multiple of 2 MiB: {bytes} bytes", value.key()));
+        return None;
+    }
+    Some(bytes)
+}
+
+fn memory(value: &Value<'_>) -> Option<u64> {
+    let bytes = size_of(value)?;
+    if bytes < LEAST_MEMORY || bytes % (1 << 20) != 0 {
+        value.diagnostic(format!("`{}` must be 1GiB or more, in whole MiB: {bytes} bytes", value.key()));
         return None;
     }
     Some(bytes)
