@@ -364,7 +364,7 @@ fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
         ("tolerations = [{ value = \"x\" }]\n", "missing key: `key`"),
         ("tolerations = [{ key = \"x\", effect = \"NoScedule\" }]\n", "did you mean `NoSchedule`?"),
         ("hugepages = \"1MiB\"\n", "must be a multiple of 2 MiB"),
-        ("cpu = 0\n", "`cpu` must be"),
+        ("cpu = 0\n", "`cpu` must lie between 1 and 4096, not: 0"),
         ("memory = \"512MiB\"\n", "`memory` must be 1GiB or more, in whole MiB: 536870912 bytes"),
         ("partition = \"gpu\"\n", "x.toml:9:1: unknown key"),
         ("labels = { \"harness/run\" = \"x\" }\n", "the label \"harness/run\" of pods is set by the harness"),
