@@ -11,15 +11,20 @@ use std::fmt::Write;
 /// What a Slurm without GRES says to whoever asks for some.
 pub(crate) const NO_GRES: &str = "Invalid generic resource (gres) specification";
 
+/// As `sinfo` prints the GRES of each node.
+pub(crate) fn gres(world: &World) -> String {
+    match world.cluster.world.gres {
+        true => format!("gpu:{}", world.cluster.gpus),
+        false => "(null)".to_owned(),
+    }
+}
+
 /// Nothing where it is no command of a field kit.
 pub(crate) fn cluster_command(world: &World, words: &[&str]) -> Option<Answer> {
     let settings = &world.cluster.world;
     let silent =
         || Answer::failed(1, "slurm_load_partitions: Unable to contact slurm controller (connect failure)\n");
-    let gres = match settings.gres {
-        true => format!("gpu:{}", world.cluster.gpus),
-        false => "(null)".to_owned(),
-    };
+    let gres = gres(world);
     let feature = format!("{}.48xlarge-SIMULATED", world.cluster.instance);
     let powered = if settings.boot_s > 0 { "idle~" } else { "idle" };
     Some(match words {

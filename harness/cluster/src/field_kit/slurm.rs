@@ -28,7 +28,7 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
     ),
     assumption(
         "slurm.gres",
-        "nodes have their GPUs as GRES, or none where `gpus = \"none\"`",
+        "nodes have their GPUs as GRES, or none of them does and `gpus` is \"none\" or \"auto\"",
         "sinfo %G",
         "AWS hyperpod-precheck.py: `--gres` is not supported there by default",
         On::Slurm,
@@ -166,12 +166,13 @@ fn gres(evidence: &Evidence<'_>) -> Outcome {
         listed.sort_unstable();
         listed.dedup();
         let has_gpus = |row: &&str| gres_gpus(row) == Some(gpus);
+        let has_none = listed.iter().all(|row| gres_gpus(row).is_none());
         match listed.as_slice() {
             [] => NotSeen("sinfo lists no such partition".to_owned()),
             // Where the inventory asks for none, there must be none: else jobs would not see their GPUs.
-            rows if slurm.gpus == Some(GpuRequest::None) => {
-                holds_if(rows.iter().all(|row| gres_gpus(row).is_none()), rows.join("; "))
-            }
+            rows if slurm.gpus == Some(GpuRequest::None) => holds_if(has_none, rows.join("; ")),
+            // A run asks for none then.
+            rows if slurm.gpus.is_none() && has_none => Holds(rows.join("; ")),
             rows => holds_if(rows.iter().all(has_gpus), rows.join("; ")),
         }
     })

@@ -56,7 +56,8 @@ fn answers_of_slurm_show_what_holds() {
         ("slurm.release", "version", 0, "what", 'n', "no release"),
         ("slurm.gres", "partitions", 0, "gpu*|gpu:h100:8(S:0-1)|p5.48xlarge|idle|2", 'h', "gpu:h100"),
         // Stock HyperPod.
-        ("slurm.gres", "partitions", 0, "gpu*|(null)|(null)|idle|2", 'd', "(null)"),
+        ("slurm.gres", "partitions", 0, "gpu*|(null)|(null)|idle|2", 'h', "(null)"),
+        ("slurm.gres", "partitions", 0, "gpu*|(null)|x|idle|1\ngpu*|gpu:8|x|idle|1", 'd', "(null); gpu:8"),
         ("slurm.gres", "partitions", 0, "gpu*|gpu:4|(null)|idle|2", 'd', "gpu:4"),
         ("slurm.gres", "partitions", 1, refused, 'n', "Unable to contact"),
         (
@@ -131,6 +132,32 @@ fn answers_of_slurm_show_what_holds() {
             probe: None,
         };
         assert_outcome(&outcome(&evidence, id), wanted, part, &format!("{id} of {text:?}"));
+    }
+}
+
+#[test]
+fn gres_is_compared_with_how_the_inventory_asks_for_gpus() {
+    let (none, eight) = ("gpu*|(null)|(null)|idle|2", "gpu*|gpu:8|(null)|idle|2");
+    for (gpus, text, wanted) in [
+        ("gres", none, 'd'),
+        ("gres", eight, 'h'),
+        ("none", none, 'h'),
+        // Jobs would not see their GPUs.
+        ("none", eight, 'd'),
+        ("auto", none, 'h'),
+        ("auto", eight, 'h'),
+    ] {
+        let inventory = inventory(&format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"lab-[1-2]\"\npaths = {{ shared = \"/fsx/lab\" }}\n\
+             reach = {{ via = \"slurm\", partition = \"gpu\", gpus = \"{gpus}\" }}\n"
+        ));
+        let evidence = Evidence {
+            inventory: &inventory,
+            here: BTreeMap::from([here("partitions", 0, text)]),
+            nodes: Vec::new(),
+            probe: None,
+        };
+        assert_outcome(&outcome(&evidence, "slurm.gres"), wanted, "", &format!("{gpus} of {text}"));
     }
 }
 
