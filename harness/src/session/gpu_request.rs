@@ -1,5 +1,5 @@
-//! How jobs ask Slurm for GPUs where the inventory leaves it open: settled by what Slurm reports, before anything is launched. The
-//! scripts of the plan hold the answer, so that a resumed run does not ask again.
+//! How jobs ask Slurm for GPUs where the inventory leaves it open: settled by what Slurm reports, before anything is
+//! launched. The scripts of the plan hold the answer, so that a resumed run does not ask again.
 
 use config::inventory::{GresReport, Inventory};
 use job::script::{self, GpuRequest, Start, files};

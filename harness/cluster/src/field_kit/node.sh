@@ -133,7 +133,10 @@ options_of() {
     section fsdp_options absent "not readable: $1"
     return
   fi
-  text=$(bounded grep -r -h -o -E --include='*.py' -e '--[a-z][a-z0-9_]+' -e 'allenai/c4' "${1%/*}" 2> /dev/null | head -c 60000 | sort -u)
+  text=$(
+    bounded grep -r -h -o -E --include='*.py' -e '--[a-z][a-z0-9_]+' -e 'allenai/c4' "${1%/*}" 2> /dev/null |
+      head -c 60000 | sort -u
+  )
   section fsdp_options 0 "$text" 400
 }
 

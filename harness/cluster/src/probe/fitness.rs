@@ -161,8 +161,8 @@ fn lacks_room(node: &ProbedNode, inventory: &Inventory) -> Vec<String> {
 }
 
 /// Whether nothing of the node itself keeps it from passing: its GPUs are in use, the shared folder has no room, no
-/// machine is there, Slurm gives it no GPUs, or what runs on it beside us leaves it short of memory, disk or processes. A folder that is full on
-/// some nodes only is not the one that they share.
+/// machine is there, Slurm's GRES gives jobs no GPUs of it, or what runs on it beside us leaves it short of memory, disk or
+/// processes. A folder that is full on some nodes only is not the one that they share.
 pub fn is_external(node: &ProbedNode, made: &Probe, inventory: &Inventory) -> bool {
     let mut probed = made.nodes.iter().filter(|node| node.unprobed.is_none());
     let is_shared = probed.all(|other| !lacks_room(other, inventory).is_empty());
