@@ -29,8 +29,8 @@ pub struct ActiveFaults {
     nans: Vec<(usize, u32, u32)>,
     /// Ranks that stop calling collectives.
     desyncs: Vec<(usize, u32)>,
-    /// Ranks that call another collective than the others.
-    mismatches: Vec<(usize, u32)>,
+    /// Ranks that call another collective than the others, or the same with another size.
+    odd_calls: Vec<OddCall>,
     comm_exposed: Vec<usize>,
     no_gdrdma: Vec<usize>,
     graph_launch: Vec<usize>,
@@ -78,6 +78,26 @@ pub(crate) enum Report {
     EventsDropped,
     /// Whoever was to open the window could not.
     WindowShut,
+}
+
+/// A rank that calls otherwise than its peers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OddCall {
+    /// In the order of the job.
+    pub node: usize,
+    /// Number on its node, from 0.
+    pub rank: u32,
+    /// In what its call differs.
+    pub differs_in: Differs,
+}
+
+/// In what the call of a rank differs from those of its peers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Differs {
+    /// It is another collective.
+    Operation,
+    /// It is the same collective with another number of elements.
+    Size,
 }
 
 /// What a fault leaves of a NIC.
@@ -159,7 +179,13 @@ impl ActiveFaults {
                 }
                 Fault::Mismatch { rank } => {
                     ending(Ending::Hang);
-                    active_faults.mismatches.push((node, *rank));
+                    let call = OddCall { node, rank: *rank, differs_in: Differs::Operation };
+                    active_faults.odd_calls.push(call);
+                }
+                Fault::MismatchSize { rank } => {
+                    ending(Ending::Hang);
+                    let call = OddCall { node, rank: *rank, differs_in: Differs::Size };
+                    active_faults.odd_calls.push(call);
                 }
                 Fault::CommExposed => active_faults.comm_exposed.push(node),
                 Fault::NoGdrdma => {
@@ -342,9 +368,9 @@ impl ActiveFaults {
         self.desyncs.first().copied()
     }
 
-    /// The first rank that calls another collective than the others, by node and number there.
-    pub(crate) fn mismatch(&self) -> Option<(usize, u32)> {
-        self.mismatches.first().copied()
+    /// The first rank that calls another collective than the others, or the same with another size.
+    pub(crate) fn odd_call(&self) -> Option<OddCall> {
+        self.odd_calls.first().copied()
     }
 
     /// Whether the node's cards do not reach the memory of its GPUs.

@@ -39,6 +39,7 @@
 //! | nan-loss | - | - | - | training: from STEP on the loss is none; Megatron names the rank and ends with 1 |
 //! | desync | as hang | as hang | as hang | training: all other ranks give up after ten minutes, exit 1 |
 //! | mismatch | as hang | as hang | as hang | training: the rank and its peers call different collectives, and all wait |
+//! | mismatch-size | as hang | as hang | as hang | training: the rank calls the same collective with another size, and all wait |
 //! | comm-exposed | - | - | - | training: nothing runs beside communication, steps are longer |
 //! | no-gdrdma | as if each NIC of the node were slow by half; its log says so | - | half the rate, both ways | - |
 //! | graph-launch | in its reports what is timed is launched by graphs | - | - | training: what it computes; where it trains a model, what it reduces |

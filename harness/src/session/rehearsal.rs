@@ -134,6 +134,7 @@ impl Rehearsal<'_> {
             | Fault::WrongRanks
             | Fault::Desync { .. }
             | Fault::Mismatch { .. }
+            | Fault::MismatchSize { .. }
             | Fault::ConnectionDrops
             | Fault::HostUnreachable => (true, ""),
         };
