@@ -31,6 +31,8 @@ pub struct ActiveFaults {
     desyncs: Vec<(usize, u32)>,
     /// Ranks that call another collective than the others, or the same with another size.
     odd_calls: Vec<OddCall>,
+    /// Nodes whose NCCL has no Inspector, or does not find its plugin.
+    without_inspector: Vec<usize>,
     comm_exposed: Vec<usize>,
     no_gdrdma: Vec<usize>,
     graph_launch: Vec<usize>,
@@ -79,6 +81,9 @@ pub(crate) enum Report {
     /// Whoever was to open the window could not.
     WindowShut,
 }
+
+/// Facts without whose sound values the ranks of a node leave no records of NCCL's Inspector.
+const INSPECTOR_FACTS: [&str; 2] = ["nccl", "nccl_inspector"];
 
 /// A rank that calls otherwise than its peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -228,6 +233,9 @@ impl ActiveFaults {
                 | Fault::MemorySlow { .. }
                 | Fault::DiskSlow { .. }
                 | Fault::DiskErrors => active_faults.for_tools.push((node, fault.fault.clone())),
+                Fault::BadFact { fact } if INSPECTOR_FACTS.contains(&fact.as_str()) => {
+                    active_faults.without_inspector.push(node);
+                }
                 // What only a probe sees.
                 Fault::GpuMissing { .. }
                 | Fault::GpuBusy { .. }
@@ -371,6 +379,11 @@ impl ActiveFaults {
     /// The first rank that calls another collective than the others, or the same with another size.
     pub(crate) fn odd_call(&self) -> Option<OddCall> {
         self.odd_calls.first().copied()
+    }
+
+    /// Whether ranks of the node leave no records of NCCL's Inspector.
+    pub(crate) fn lacks_inspector(&self, node: usize) -> bool {
+        self.without_inspector.contains(&node)
     }
 
     /// Whether the node's cards do not reach the memory of its GPUs.

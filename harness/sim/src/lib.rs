@@ -48,7 +48,8 @@
 //! | host-unreachable | over ssh: no answer, ever; nothing starts there | the same | the same | the same |
 //!
 //! A probe (`probed`) sees NICs that are missing or dead, clocks, room and nsys by those faults, and by three of its own
-//! that change no job: gpu-missing, gpu-busy, driver-differs, bad-fact.
+//! that change no job: gpu-missing, gpu-busy, driver-differs, bad-fact (but of nccl and nccl_inspector, without which the
+//! ranks of a node leave no records of NCCL's Inspector).
 //!
 //! Over ssh mpirun speaks where srun would (`ssh_errors`), a node that fails is silent and has lost its job when it is
 //! back, and without a scheduler there is neither queue-stuck nor preempted.

@@ -2,6 +2,7 @@
 
 mod by_job;
 mod inherited;
+mod inspector_records;
 mod last_words;
 mod reports;
 
@@ -98,7 +99,10 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
         if planned.is_bare() && !recipe.tables.is_empty() {
             continue;
         }
-        let output = (recipe.run)(&input);
+        let mut output = (recipe.run)(&input);
+        if let Some(probe) = probe {
+            inspector_records::explain(planned, probe, &mut output.findings);
+        }
         rows.extend(output.metrics);
         result.findings.extend(output.findings);
         result.data_wrong |= output.data_wrong;

@@ -2,7 +2,7 @@
 
 use super::report_error;
 use metric::Files;
-use model::artefact::{Plan, PlannedCase, PlannedJob, WorkloadFacts};
+use model::artefact::{FileKind, Plan, PlannedCase, PlannedJob, WorkloadFacts};
 use model::exit_code;
 use model::fault::{Fault, NodeFault};
 use recipes::catalogue::Catalogue;
@@ -63,7 +63,8 @@ impl Rehearsal<'_> {
         let (is_seen, needed) = match &fault.fault {
             Fault::GpuMissing { .. } | Fault::GpuBusy { .. } | Fault::DriverDiffers => (probed, NO_PROBE),
             Fault::BadFact { fact } => {
-                (probed && self.asked_facts.iter().any(|asked| asked == fact), NO_FACT)
+                let is_read = INSPECTOR_FACTS.contains(&fact.as_str()) && by(&is_inspected);
+                (is_read || (probed && self.asked_facts.iter().any(|asked| asked == fact)), NO_FACT)
             }
             Fault::NicDead { .. } | Fault::NicMissing { .. } => {
                 (probed || by(&|case, job| uses_nics(case, job) || self.counts_nics(case, job)), NO_NIC)
@@ -204,6 +205,13 @@ fn uses_nics(case: &PlannedCase, job: &PlannedJob) -> bool {
 
 fn is_profiled(_: &PlannedCase, job: &PlannedJob) -> bool {
     job.profile.is_some()
+}
+
+/// Facts of a node without which NCCL's Inspector leaves no records there.
+const INSPECTOR_FACTS: [&str; 2] = ["nccl", "nccl_inspector"];
+
+fn is_inspected(_: &PlannedCase, job: &PlannedJob) -> bool {
+    job.expected.iter().any(|file| file.kind == FileKind::Inspector)
 }
 
 fn has_window(_: &PlannedCase, job: &PlannedJob) -> bool {

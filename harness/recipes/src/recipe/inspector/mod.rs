@@ -67,6 +67,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
 finding_kinds! {
     /// Of the records, beside those of their reader.
     pub(crate) enum InspectorFinding {
+        Unavailable = "inspector-unavailable": NoNumber,
         Incomplete = "inspector-incomplete": NoNumber,
         NoRecords = "inspector-no-records": NoNumber,
         RankMissing = "inspector-rank-missing": NoNumber,
@@ -75,6 +76,12 @@ finding_kinds! {
         SizeLimit = "inspector-size-limit": Note,
     }
 }
+
+/// Why ranks of a node left no record, by what it reports to the probe.
+pub const UNAVAILABLE: &str = InspectorFinding::Unavailable.code();
+/// Ranks left no record.
+pub const WITHOUT_RECORDS: [&str; 2] =
+    [InspectorFinding::NoRecords.code(), InspectorFinding::RankMissing.code()];
 
 /// Findings of the reader that explain a missing number.
 const FROM_READER: &[FindingKind] = &[
