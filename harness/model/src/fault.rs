@@ -129,7 +129,7 @@ pub enum Fault {
     NodeFailsOnce,
     /// As `Preempted`, in the first attempt of a job alone.
     PreemptedOnce,
-    /// Whatever is profiled goes at this fraction of its rate.
+    /// Whatever is profiled, or recorded by NCCL's Inspector, goes at this fraction of its rate.
     ProfilerCosts {
         /// Above 0 and below 1.
         left: f64,

@@ -4,7 +4,7 @@ use base::nodeset;
 use config::facts::compare_versions;
 use job::inspector::{LIBRARY, PLUGIN, USUAL_PLUGIN};
 use job::script::{self, Run, Step, files};
-use model::artefact::{FileKind, Plan, PlannedJob, Probe, ProbedNode, Value};
+use model::artefact::{Plan, PlannedJob, Probe, ProbedNode, Value};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +59,7 @@ fn reasons(job: &PlannedJob, probe: &Probe) -> BTreeMap<String, BTreeSet<String>
 
 /// The plugin that the ranks of a job load, where they run beside what was probed.
 fn plugin(job: &PlannedJob) -> Option<String> {
-    if !job.expected.iter().any(|file| file.kind == FileKind::Inspector) {
+    if !job.is_inspected() {
         return None;
     }
     let file = job.files.iter().find(|file| file.name == files::JOB)?;

@@ -39,7 +39,7 @@ pub struct ActiveFaults {
     /// How far a clock is ahead, in milliseconds, and how fast it runs, in parts per million.
     clock_offset: Vec<(usize, f64)>,
     clock_drift: Vec<(usize, f64)>,
-    /// The remaining fraction of the pace of anything that is profiled.
+    /// The remaining fraction of the pace of anything that is profiled, or recorded by NCCL's Inspector.
     profiler_costs: Vec<f64>,
 }
 
@@ -251,7 +251,7 @@ impl ActiveFaults {
         self.for_tools.iter().filter(move |(at, _)| *at == node).map(|(_, fault)| fault)
     }
 
-    /// The fraction of its pace that is left to what is profiled.
+    /// The fraction of its pace that is left to what is profiled, or recorded by NCCL's Inspector.
     pub(crate) fn left_by_profiler(&self) -> f64 {
         self.profiler_costs.iter().copied().fold(1.0, f64::min)
     }

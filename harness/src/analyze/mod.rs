@@ -58,6 +58,7 @@ pub(crate) fn analyze(
         analysis.jobs.insert(planned.name.clone(), result);
     }
     rows.extend(nic_rates(&rows));
+    rows.extend(inspector_records::overheads(case, &rows));
     (Metrics::from_rows(rows), analysis)
 }
 

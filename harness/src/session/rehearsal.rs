@@ -2,7 +2,7 @@
 
 use super::report_error;
 use metric::Files;
-use model::artefact::{FileKind, Plan, PlannedCase, PlannedJob, WorkloadFacts};
+use model::artefact::{Plan, PlannedCase, PlannedJob, WorkloadFacts};
 use model::exit_code;
 use model::fault::{Fault, NodeFault};
 use recipes::catalogue::Catalogue;
@@ -107,8 +107,8 @@ impl Rehearsal<'_> {
             | Fault::ReportMissing
             | Fault::ReportEmpty
             | Fault::EventsDropped
-            | Fault::GraphLaunch
-            | Fault::ProfilerCosts { .. } => (by(&is_profiled), NO_REPORTS),
+            | Fault::GraphLaunch => (by(&is_profiled), NO_REPORTS),
+            Fault::ProfilerCosts { .. } => (by(&is_profiled) || by(&is_inspected), NO_REPORTS),
             Fault::WindowShut => (
                 by(&has_window),
                 "only profiled cases with a window of steps detect it, and none is selected",
@@ -211,7 +211,7 @@ fn is_profiled(_: &PlannedCase, job: &PlannedJob) -> bool {
 const INSPECTOR_FACTS: [&str; 2] = ["nccl", "nccl_inspector"];
 
 fn is_inspected(_: &PlannedCase, job: &PlannedJob) -> bool {
-    job.expected.iter().any(|file| file.kind == FileKind::Inspector)
+    job.is_inspected()
 }
 
 fn has_window(_: &PlannedCase, job: &PlannedJob) -> bool {
