@@ -7,6 +7,7 @@ use super::planning::{Replanning, make_plan_as, parse_faults};
 use super::reached::{ReachScope, Reached, redactor, through_slurm};
 use super::{RunOptions, gpu_request, no_answer};
 use base::nodeset;
+use base::text::show;
 use cluster::probe::{self, NotMade, Probing, asked_to_end};
 use cluster::reach::Reach;
 use cluster::run::Clock;
@@ -89,6 +90,11 @@ pub(crate) fn before(
     let mut plan = without(home, plan, left_out, replanning)?;
     plan::settle_flows(&mut plan, &made);
     plan::skip_without_mpirun(&mut plan, &made);
+    if !options.libtest.quiet {
+        for note in plan::inspector_notes(&plan, &made) {
+            eprintln!("note: {}", show(&note));
+        }
+    }
     Ok(Checked { plan, probe: made, reported })
 }
 
