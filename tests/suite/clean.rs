@@ -328,14 +328,15 @@ fn jobs_that_a_site_renames_and_moves_are_found_and_no_job_is_launched_twice() {
     assert_eq!(resumed.code, Some(0), "{}", resumed.all());
 }
 
-/// sbatch, squeue and scancel of one job, in a folder that no PATH names.
-const SLURM: [(&str, &str); 3] = [
+/// sbatch, squeue and scancel of one job, and sinfo of its node, in a folder that no PATH names.
+const SLURM: [(&str, &str); 4] = [
     ("sbatch", "for script; do :; done; echo \"$script\" > \"${0%/*}/queued\"; echo 7"),
     (
         "squeue",
         "[[ $* != *'%i|%T|'* || ! -e ${0%/*}/queued ]] || echo \"7|RUNNING|n1|x|x|$(< \"${0%/*}/queued\")\"",
     ),
     ("scancel", "rm \"${0%/*}/queued\""),
+    ("sinfo", "echo 'n1|idle|gpu:8|none'"),
 ];
 
 #[test]

@@ -70,8 +70,7 @@ fn a_stock_simulated_cluster_is_what_the_harness_assumes() {
 #[test]
 fn each_way_in_which_a_world_differs_is_reported() {
     for (world, ids) in [
-        ("gres = false", &["slurm.gres", "slurm.request"][..]),
-        ("pmix = false", &["slurm.mpi"]),
+        ("pmix = false", &["slurm.mpi"][..]),
         ("boot_s = 900", &["slurm.powered_up"]),
         ("retrans_counters = false", &["node.retrans"]),
         ("other_rdma_devices = 2", &["node.other_rdma"]),
@@ -89,6 +88,20 @@ fn each_way_in_which_a_world_differs_is_reported() {
         };
         assert_eq!(of("differs"), ids, "{world}: {}", ran.all());
         assert_eq!(ran.code, Some(1), "{world}: {}", ran.all());
+    }
+}
+
+#[test]
+fn a_slurm_without_gres_differs_only_from_an_inventory_that_asks_for_gpus_by_gres() {
+    for (reach, code, differ) in
+        [("slurm", 0, "0 differ, 0 not seen"), ("slurm\", gpus = \"gres", 1, "DIFFERS  slurm.request")]
+    {
+        let project = Project::new();
+        with_world(&project, "lab", reach, "[world]\ngres = false\n");
+        let ran = kit(&project, "lab", &[]);
+        assert_eq!(ran.code, Some(code), "{}", ran.all());
+        assert!(ran.stdout.contains(differ), "{}", ran.all());
+        assert_eq!(ran.stdout.contains("DIFFERS  slurm.gres: (null)"), code == 1, "{}", ran.all());
     }
 }
 
@@ -113,7 +126,7 @@ fn a_controller_that_does_not_answer_is_reported_and_no_node_is_asked() {
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     assert!(ran.stdout.contains("DIFFERS  slurm.controller: slurm_load_partitions: Unable"), "{}", ran.all());
     assert!(
-        ran.stdout.contains("not seen node.instance and 23 more (-v): all 2 nodes: not queried"),
+        ran.stdout.contains("not seen node.instance and 26 more (-v): all 2 nodes: not queried"),
         "{}",
         ran.all()
     );

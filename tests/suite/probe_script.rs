@@ -115,6 +115,7 @@ fn equip(node: &Node) {
     fs::write(node.at("nccl-tests/README_perf"), "").expect("written");
     fs::create_dir_all(node.at("lib")).expect("made");
     fs::write(node.at("lib/libnccl.so.2.27.7"), "").expect("written");
+    fs::write(node.at("lib/libnccl-profiler-inspector.so"), "").expect("written");
     let plugin = b"\x7fELF\0\0NET/OFI Initializing aws-ofi-nccl 1.16.2-aws\n\0";
     fs::write(node.at("lib/libnccl-net.so"), plugin).expect("written");
     for version in ["2024.10.1", "2024.9.1"] {
@@ -149,6 +150,7 @@ fn everything_that_tools_report_is_reported() {
     assert_eq!(of("fact libfabric"), "2.1.0amzn4.0");
     assert_eq!(of("fact ofi_nccl"), "1.16.2-aws");
     assert_eq!(of("fact nccl"), "2.27.7");
+    assert!(of("fact nccl_inspector").ends_with("/lib/libnccl-profiler-inspector.so"));
     assert_eq!(of("item nccl_tests"), "all_reduce_perf");
     // By number, as a job finds it.
     assert_eq!(of("fact nsys"), "2024.10.1.23-1v0");
@@ -178,6 +180,28 @@ fn where_there_is_no_tool_nothing_is_reported_and_nothing_is_0() {
     }
     assert!(output["none gpus"][0].contains("no nvidia-smi"));
     assert!(output["none nsys"][0].contains("/no/such/nsys"));
+}
+
+#[test]
+fn the_plugin_of_the_inspector_is_the_one_that_the_inventory_names() {
+    let node = Node::new();
+    equip(&node);
+    let own = node.at("own/libinspector.so");
+    let mut ask = node.ask();
+    ask.programs = vec![node.at("bin").display().to_string(), own.display().to_string()];
+    let output = parse_answer(&node.run(&ask, false));
+    let why = format!("no such file, or not readable: {}", own.display());
+    assert_eq!(output["none nccl_inspector"], [why]);
+    fs::create_dir_all(node.at("own")).expect("made");
+    fs::write(&own, "").expect("written");
+    let output = parse_answer(&node.run(&ask, false));
+    assert_eq!(output["fact nccl_inspector"], [own.display().to_string()]);
+    fs::remove_file(node.at("lib/libnccl-profiler-inspector.so")).expect("removed");
+    let output = parse_answer(&node.run(&node.ask(), false));
+    assert!(
+        output["none nccl_inspector"][0].starts_with("no libnccl-profiler-inspector.so in "),
+        "{output:?}"
+    );
 }
 
 #[test]

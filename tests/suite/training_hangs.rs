@@ -1,5 +1,6 @@
 //! Jobs that hang over several nodes: the dumps of all ranks, or two reports of NCCL's RAS, name the rank that did not come, and
 //! its node, before the job is ended; without either no node is named.
+//! A rank that calls something else is named, and no node is blamed.
 
 use crate::project::{Project, Ran};
 
@@ -138,13 +139,15 @@ fn a_collective_of_nccl_tests_that_hangs_names_the_node_that_launched_less() {
 }
 
 #[test]
-fn a_rank_that_calls_something_else_is_named_and_no_node_is_blamed() {
+fn a_rank_that_calls_something_else_is_named_with_its_node_and_no_node_is_blamed() {
     for inventory in ["default", "sim-ssh"] {
-        let project = Project::new();
-        project.write("suites/mine.toml", &suite(""));
-        let ran = run(&project, inventory, 3, "p5-002:mismatch@5");
-        assert_eq!((ran.code, ran.blamed()), (Some(3), vec![]), "{}", ran.all());
-        let verdict = project.json("cases/train/verdict.json").to_string();
-        assert!(verdict.contains("hang: rank 13 called "), "{verdict}");
+        for (fault, called) in [("mismatch@5", "called "), ("mismatch-size@5", "called with ")] {
+            let project = Project::new();
+            project.write("suites/mine.toml", &suite(""));
+            let ran = run(&project, inventory, 3, &format!("p5-002:{fault}"));
+            assert_eq!((ran.code, ran.blamed()), (Some(3), vec![]), "{}", ran.all());
+            let verdict = project.json("cases/train/verdict.json").to_string();
+            assert!(verdict.contains(&format!("hang: rank 13 (p5-002 GPU 5) {called}")), "{verdict}");
+        }
     }
 }

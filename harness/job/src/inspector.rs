@@ -9,8 +9,10 @@ pub const LIMIT: u64 = 256 << 20;
 
 /// The library, by its path or by the name that NCCL completes.
 pub const PLUGIN: &str = "NCCL_PROFILER_PLUGIN";
-/// By this name NCCL looks for `libnccl-profiler-inspector.so`.
-pub(crate) const USUAL_PLUGIN: &str = "inspector";
+/// By this name NCCL looks for `LIBRARY`.
+pub const USUAL_PLUGIN: &str = "inspector";
+/// The library of that name.
+pub const LIBRARY: &str = "libnccl-profiler-inspector.so";
 /// Where the files are to lie.
 pub const DUMP_DIR: &str = "NCCL_INSPECTOR_DUMP_DIR";
 /// The period of the only thread that writes; by default there is none, and no file.

@@ -114,6 +114,11 @@ pub enum Fault {
         /// Number on its node, from 0.
         rank: u32,
     },
+    /// One rank calls the same collective as the others with another size, in the middle of the run.
+    MismatchSize {
+        /// Number on its node, from 0.
+        rank: u32,
+    },
     /// Communication of training no longer hides behind computation.
     CommExposed,
     /// Network cards do not reach the memory of GPUs: what they carry goes through that of the host.
@@ -124,7 +129,7 @@ pub enum Fault {
     NodeFailsOnce,
     /// As `Preempted`, in the first attempt of a job alone.
     PreemptedOnce,
-    /// Whatever is profiled goes at this fraction of its rate.
+    /// Whatever is profiled, or recorded by NCCL's Inspector, goes at this fraction of its rate.
     ProfilerCosts {
         /// Above 0 and below 1.
         left: f64,
@@ -256,7 +261,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every way to write a fault.
-    pub const FORMS: [&'static str; 58] = [
+    pub const FORMS: [&'static str; 59] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -286,6 +291,7 @@ impl Fault {
         "nan-loss=STEP@RANK",
         "desync@RANK",
         "mismatch@RANK",
+        "mismatch-size@RANK",
         "comm-exposed",
         "no-gdrdma",
         "graph-launch",
@@ -349,6 +355,7 @@ impl Fault {
             Fault::NanLoss { .. } => "nan-loss",
             Fault::Desync { .. } => "desync",
             Fault::Mismatch { .. } => "mismatch",
+            Fault::MismatchSize { .. } => "mismatch-size",
             Fault::CommExposed => "comm-exposed",
             Fault::NoGdrdma => "no-gdrdma",
             Fault::GraphLaunch => "graph-launch",
@@ -420,7 +427,8 @@ impl Fault {
             | Fault::SlowLoader { rank, .. }
             | Fault::NanLoss { rank, .. }
             | Fault::Desync { rank }
-            | Fault::Mismatch { rank } => Some(*rank),
+            | Fault::Mismatch { rank }
+            | Fault::MismatchSize { rank } => Some(*rank),
             _ => None,
         }
     }
@@ -512,6 +520,7 @@ impl Fault {
             }
             "desync" => Fault::Desync { rank: rank()? },
             "mismatch" => Fault::Mismatch { rank: rank()? },
+            "mismatch-size" => Fault::MismatchSize { rank: rank()? },
             "comm-exposed" => Fault::CommExposed,
             "no-gdrdma" => Fault::NoGdrdma,
             "graph-launch" => Fault::GraphLaunch,
@@ -596,6 +605,7 @@ impl fmt::Display for Fault {
             Fault::NanLoss { step, rank } => write!(f, "nan-loss={step}@{rank}"),
             Fault::Desync { rank } => write!(f, "desync@{rank}"),
             Fault::Mismatch { rank } => write!(f, "mismatch@{rank}"),
+            Fault::MismatchSize { rank } => write!(f, "mismatch-size@{rank}"),
             Fault::NodeSlow { left }
             | Fault::NvlinkSlow { left }
             | Fault::PortSlow { left }

@@ -1,9 +1,10 @@
-//! The jobs that stand beside those of a case: its repeats, the same without the profiler, and second attempts. Which of
+//! The jobs that stand beside those of a case: its repeats, the same without the profiler and NCCL's Inspector, and
+//! second attempts. Which of
 //! them are launched is decided in `run`, and how their numbers are judged in `judge`.
 
 use super::placement::Placed;
 use super::{Context, jobs};
-use config::suite::Case;
+use config::suite::{Case, Evidence};
 use model::artefact::{AGAIN, ControlRun, PlannedAssertion, PlannedJob};
 use std::collections::BTreeSet;
 
@@ -37,8 +38,8 @@ pub(crate) fn with(
         }
         runs.extend(again);
     }
-    if let Some(cost_at_most) = case.profile.as_ref().and_then(|profile| profile.unprofiled_control_run) {
-        let bare = Case { profile: None, ..case.clone() };
+    if let Some(cost_at_most) = cost_at_most(case) {
+        let bare = bare(case);
         let control_runs = renamed(&runs, &|name| format!("{name}.bare"), rounds * case.repeats);
         for (mut job, of) in jobs::jobs(context, &bare, &control_runs)?.into_iter().zip(&runs) {
             job.control_run = Some(ControlRun::Bare { of: of.name.clone(), cost_at_most });
@@ -50,6 +51,17 @@ pub(crate) fn with(
         all.extend(second);
     }
     Ok(all)
+}
+
+/// What the profiler and NCCL's Inspector may cost of rates and times, where each job runs without them as well.
+pub(crate) fn cost_at_most(case: &Case) -> Option<f64> {
+    let profile = case.profile.as_ref();
+    profile.and_then(|profile| profile.unprofiled_control_run).or(case.evidence.control_run)
+}
+
+/// With nothing beside the program that costs it time.
+fn bare(case: &Case) -> Case {
+    Case { profile: None, evidence: Evidence::default(), ..case.clone() }
 }
 
 /// The same nodes under other names, in later rounds.
@@ -64,7 +76,7 @@ fn renamed(placed: &[Placed], name: &dyn Fn(&str) -> String, later: u32) -> Vec<
 
 /// Each in a folder of its own, so that nothing of the first is taken for what the second measured.
 fn second_attempts(context: &Context, case: &Case, all: &[PlannedJob]) -> Result<Vec<PlannedJob>, String> {
-    let bare = Case { profile: None, ..case.clone() };
+    let bare = bare(case);
     let mut second = Vec::new();
     for first in all {
         let placed =

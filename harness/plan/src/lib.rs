@@ -10,6 +10,7 @@ mod device_names;
 mod flight_recorder;
 mod flow_path;
 mod inspector;
+mod inspector_probe;
 mod jobs;
 mod left_out;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use allocations::{name_of_allocation, share};
 pub use baseline::{key, look_up, read_shown, rebaseline};
 pub use device_names::reported_names;
 pub use flow_path::settle as settle_flows;
+pub use inspector_probe::{inspector_notes, without_inspector};
 pub use left_out::{leave_out, quarantine};
 pub use mpirun::skip_without_mpirun;
 pub use placement::{Placed, place, ring};

@@ -1,5 +1,6 @@
 //! How large a plan would be, before it is made: one that no machine could hold is refused with one error.
 
+use super::control_run;
 use config::inventory::Instance;
 use config::suite::{Assertion, Case, Per, Placement, Suite, Workload};
 
@@ -29,7 +30,7 @@ pub(crate) fn refuse(suites: &[Suite], instance: &Instance, nodes: usize) -> Opt
 
 /// Repeats and control runs are jobs as well.
 fn jobs(case: &Case, nodes: usize) -> u64 {
-    let controlled = case.profile.as_ref().is_some_and(|profile| profile.unprofiled_control_run.is_some());
+    let controlled = control_run::cost_at_most(case).is_some();
     let times = u64::from(case.repeats.max(1))
         * (1 + u64::from(controlled))
         * (1 + u64::from(case.retry_infrastructure));

@@ -29,15 +29,17 @@ pub struct ActiveFaults {
     nans: Vec<(usize, u32, u32)>,
     /// Ranks that stop calling collectives.
     desyncs: Vec<(usize, u32)>,
-    /// Ranks that call another collective than the others.
-    mismatches: Vec<(usize, u32)>,
+    /// Ranks that call another collective than the others, or the same with another size.
+    odd_calls: Vec<OddCall>,
+    /// Nodes whose NCCL has no Inspector, or does not find its plugin.
+    without_inspector: Vec<usize>,
     comm_exposed: Vec<usize>,
     no_gdrdma: Vec<usize>,
     graph_launch: Vec<usize>,
     /// How far a clock is ahead, in milliseconds, and how fast it runs, in parts per million.
     clock_offset: Vec<(usize, f64)>,
     clock_drift: Vec<(usize, f64)>,
-    /// The remaining fraction of the pace of anything that is profiled.
+    /// The remaining fraction of the pace of anything that is profiled, or recorded by NCCL's Inspector.
     profiler_costs: Vec<f64>,
 }
 
@@ -78,6 +80,29 @@ pub(crate) enum Report {
     EventsDropped,
     /// Whoever was to open the window could not.
     WindowShut,
+}
+
+/// Facts without whose sound values the ranks of a node leave no records of NCCL's Inspector.
+const INSPECTOR_FACTS: [&str; 2] = ["nccl", "nccl_inspector"];
+
+/// A rank that calls otherwise than its peers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OddCall {
+    /// In the order of the job.
+    pub node: usize,
+    /// Number on its node, from 0.
+    pub rank: u32,
+    /// In what its call differs.
+    pub differs_in: Differs,
+}
+
+/// In what the call of a rank differs from those of its peers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Differs {
+    /// It is another collective.
+    Operation,
+    /// It is the same collective with another number of elements.
+    Size,
 }
 
 /// What a fault leaves of a NIC.
@@ -159,7 +184,13 @@ impl ActiveFaults {
                 }
                 Fault::Mismatch { rank } => {
                     ending(Ending::Hang);
-                    active_faults.mismatches.push((node, *rank));
+                    let call = OddCall { node, rank: *rank, differs_in: Differs::Operation };
+                    active_faults.odd_calls.push(call);
+                }
+                Fault::MismatchSize { rank } => {
+                    ending(Ending::Hang);
+                    let call = OddCall { node, rank: *rank, differs_in: Differs::Size };
+                    active_faults.odd_calls.push(call);
                 }
                 Fault::CommExposed => active_faults.comm_exposed.push(node),
                 Fault::NoGdrdma => {
@@ -202,6 +233,9 @@ impl ActiveFaults {
                 | Fault::MemorySlow { .. }
                 | Fault::DiskSlow { .. }
                 | Fault::DiskErrors => active_faults.for_tools.push((node, fault.fault.clone())),
+                Fault::BadFact { fact } if INSPECTOR_FACTS.contains(&fact.as_str()) => {
+                    active_faults.without_inspector.push(node);
+                }
                 // What only a probe sees.
                 Fault::GpuMissing { .. }
                 | Fault::GpuBusy { .. }
@@ -217,7 +251,7 @@ impl ActiveFaults {
         self.for_tools.iter().filter(move |(at, _)| *at == node).map(|(_, fault)| fault)
     }
 
-    /// The fraction of its pace that is left to what is profiled.
+    /// The fraction of its pace that is left to what is profiled, or recorded by NCCL's Inspector.
     pub(crate) fn left_by_profiler(&self) -> f64 {
         self.profiler_costs.iter().copied().fold(1.0, f64::min)
     }
@@ -342,9 +376,14 @@ impl ActiveFaults {
         self.desyncs.first().copied()
     }
 
-    /// The first rank that calls another collective than the others, by node and number there.
-    pub(crate) fn mismatch(&self) -> Option<(usize, u32)> {
-        self.mismatches.first().copied()
+    /// The first rank that calls another collective than the others, or the same with another size.
+    pub(crate) fn odd_call(&self) -> Option<OddCall> {
+        self.odd_calls.first().copied()
+    }
+
+    /// Whether ranks of the node leave no records of NCCL's Inspector.
+    pub(crate) fn lacks_inspector(&self, node: usize) -> bool {
+        self.without_inspector.contains(&node)
     }
 
     /// Whether the node's cards do not reach the memory of its GPUs.

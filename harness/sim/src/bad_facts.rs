@@ -8,6 +8,8 @@ use model::fault::Fault;
 pub(crate) enum Answer {
     Fact(String),
     List(Vec<String>),
+    /// Why it has no value.
+    Unreported(String),
 }
 
 /// The GPUs of a simulated node.
@@ -28,6 +30,8 @@ struct HostFact {
 enum FactValue {
     Is(&'static str),
     Has(&'static [&'static str]),
+    /// It is absent, for this reason.
+    Lacks(&'static str),
     /// What differs by instance: of a p5, and of a p4de.
     ByGpu(&'static str, &'static str),
     /// Each line for every GPU, NIC and drive.
@@ -36,7 +40,7 @@ enum FactValue {
     },
 }
 
-use FactValue::{ByGpu, Devices, Has, Is};
+use FactValue::{ByGpu, Devices, Has, Is, Lacks};
 
 const fn row(name: &'static str, healthy: FactValue, bad: FactValue) -> HostFact {
     HostFact { name, healthy, bad }
@@ -48,7 +52,7 @@ const XID: &str = "[ 4127.193] NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', 
 const XID_FAULTS: &str = "xid_faults";
 
 /// Printed by every probe.
-static HOST: [HostFact; 42] = [
+static HOST: [HostFact; 43] = [
     row("gpu_persistence", Is("Enabled"), Is("Disabled")),
     row("gpu_fabric", Is("Completed, Success"), Is("Completed, Success and In Progress, N/A")),
     row("gpu_power_limits", ByGpu("700.00 W", "400.00 W"), Is("500.00 W")),
@@ -98,6 +102,11 @@ static HOST: [HostFact; 42] = [
     row("services_failed", Has(&[]), Has(&["chrony.service"])),
     row("clock_synchronised", Is("yes"), Is("no")),
     row("name_resolves", Is("yes"), Is("no")),
+    row(
+        "nccl_inspector",
+        Is("/usr/lib/x86_64-linux-gnu/libnccl-profiler-inspector.so"),
+        Lacks("no libnccl-profiler-inspector.so in LD_LIBRARY_PATH or in the loader's folders"),
+    ),
     row("mounts", Has(&["/ ext4", "/fsx lustre"]), Has(&["/ ext4"])),
 ];
 
@@ -155,6 +164,7 @@ fn answer(gpus: Gpus, name: &str, given: FactValue) -> Answer {
     match given {
         Is(text) => Answer::Fact(text.to_owned()),
         Has(items) => Answer::List(items.iter().map(|item| (*item).to_owned()).collect()),
+        Lacks(why) => Answer::Unreported(why.to_owned()),
         ByGpu(newer, older) => {
             let text = if gpus.are_a100 { older } else { newer }.to_owned();
             if name == "nvlinks" { Answer::List(vec![text]) } else { Answer::Fact(text) }
@@ -178,7 +188,7 @@ mod tests {
     #[test]
     fn each_row_is_a_declared_fact_whose_bad_value_differs_from_the_good_one() {
         let shown = |given: FactValue| match given {
-            Is(text) | ByGpu(text, _) => text.to_owned(),
+            Is(text) | ByGpu(text, _) | Lacks(text) => text.to_owned(),
             Has(items) => items.join(", "),
             Devices { lanes_of_first } => lanes_of_first.to_string(),
         };

@@ -198,6 +198,10 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
     let debug = Wanted::from_variables(&exported);
     let recorder = Recorder::from_variables(&exported);
     let inspector = gathers_inspector.then(|| Plugin::from_variables(&exported));
+    let is_recorded = inspector.as_ref().is_some_and(|plugin| plugin.interval_s.is_some());
+    if let (true, None, Work::Tables(tables)) = (is_recorded, &profile, &mut work) {
+        tables.iter_mut().for_each(|table| table.slow_down(active_faults.left_by_profiler()));
+    }
     let sendrecv = exported.get("OFI_NCCL_PROTOCOL").is_some_and(|protocol| protocol == "SENDRECV");
     let mut active_faults = active_faults;
     if hangs {

@@ -11,16 +11,21 @@ use std::fmt::Write;
 /// What a Slurm without GRES says to whoever asks for some.
 pub(crate) const NO_GRES: &str = "Invalid generic resource (gres) specification";
 
+/// As `sinfo` prints the GRES of each node.
+pub(crate) fn gres(world: &World) -> String {
+    match world.cluster.world.gres {
+        true => format!("gpu:{}", world.cluster.gpus),
+        false => "(null)".to_owned(),
+    }
+}
+
 /// Nothing where it is no command of a field kit.
 pub(crate) fn cluster_command(world: &World, words: &[&str]) -> Option<Answer> {
     let settings = &world.cluster.world;
     let silent =
         || Answer::failed(1, "slurm_load_partitions: Unable to contact slurm controller (connect failure)\n");
-    let gres = match settings.gres {
-        true => format!("gpu:{}", world.cluster.gpus),
-        false => "(null)".to_owned(),
-    };
-    let feature = format!("{}.48xlarge-SIMULATED", world.cluster.instance);
+    let gres = gres(world);
+    let feature = format!("{}.48xlarge,SIMULATED", world.cluster.instance);
     let powered = if settings.boot_s > 0 { "idle~" } else { "idle" };
     Some(match words {
         ["sbatch", "--version"] => Answer::ok("slurm 24.11.5-SIMULATED\n"),
@@ -71,7 +76,11 @@ const HELP: &str = "Usage: srun [OPTIONS...] executable [args...]\n\
       --overlap               Allow other steps to overlap this step\n\
       --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH\n                              [pyxis] the image\n\
       --container-mounts=SRC:DST[:FLAGS][,SRC:DST...]\n\
-      --container-env=NAME[,NAME...]\n";
+      --container-env=NAME[,NAME...]\n\
+      --container-name=NAME\n\
+      --container-workdir=PATH\n\
+      --container-mount-home\n\
+      --container-remap-root\n";
 
 const CONFIG: &str = "Configuration data as of 2026-11-22T04:00:00\n\
 AccountingStorageEnforce = none\n\
@@ -82,6 +91,7 @@ MinJobAge               = 300 sec\n\
 MpiDefault              = none\n\
 Prolog                  = (null)\n\
 PrologSlurmctld         = (null)\n\
+ResumeTimeout           = 1800 sec\n\
 SelectType              = select/cons_tres\n\
 SelectTypeParameters    = CR_CPU\n\
 SLURM_VERSION           = 24.11.5-SIMULATED\n";
@@ -147,6 +157,11 @@ fn hardware(sections: &mut Sections, cluster: &Cluster) {
         format!("ibp{}s0f{at}|0x15b3|1: DOWN|100 Gb/sec (4X EDR)|0000:00:05.0/0000:73:00.{at}", 115 + at)
     });
     sections.add_all("devices", &efa.chain(others).collect::<Vec<_>>());
+    // A link that limits flows is of Gen4 x8; others carry what their NICs do.
+    let (speed, lanes) = if cluster.host_link_gb_s.is_some() { (16, 8) } else { (64, 16) };
+    let ports = 0..cluster.nics.len().div_ceil(per_switch);
+    let links = ports.map(|at| format!("0000:{:02x}:01.0|{speed}.0 GT/s PCIe|{lanes}", 16 + at));
+    sections.add_all("host_links", &links.collect::<Vec<_>>());
     let retrans: &[&str] = if cluster.world.retrans_counters { &RETRANS } else { &[] };
     sections.add("counters", Some(0), &[&COUNTERS[..], &TRAFFIC[..], retrans].concat());
     let gpus = (0..cluster.gpus as usize).map(|gpu| {
@@ -194,12 +209,38 @@ fn tools(sections: &mut Sections, cluster: &Cluster, request: &NodeRequest) {
     sections.add(
         "nccl_tests_libraries",
         Some(0),
-        &["libnccl.so.2 => /opt/amazon/nccl/lib/libnccl.so.2 (0x1)"],
+        &[
+            "libmpi.so.40 => /opt/amazon/openmpi/lib/libmpi.so.40 (0x1)",
+            "libnccl.so.2 => /opt/amazon/nccl/lib/libnccl.so.2 (0x1)",
+        ],
     );
     sections.add("nsys", Some(0), &["NVIDIA Nsight Systems version 2025.3.1.90-SIMULATED"]);
     sections.add("torchrun", Some(0), &["usage: torchrun [-h] [--nnodes NNODES]"]);
     sections.add("fsdp", Some(0), &[&request.fsdp]);
+    sections.add("fsdp_options", Some(0), &FSDP);
 }
+
+/// The options of the FSDP sample, as far as suites give them, and its data set.
+const FSDP: [&str; 18] = [
+    "--checkpoint_freq",
+    "--dataset",
+    "--dataset_config_name",
+    "--logging_freq",
+    "--max_steps",
+    "--model_type",
+    "--sharding_strategy",
+    "--tokenizer",
+    "--train_batch_size",
+    "--validation_freq",
+    "--num_layers",
+    "--hidden_width",
+    "--intermediate_size",
+    "--num_heads",
+    "--num_key_value_heads",
+    "--max_context_width",
+    "--vocab_size",
+    "allenai/c4",
+];
 
 const FABTESTS: [&str; 9] = [
     "Usage:",

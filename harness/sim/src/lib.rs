@@ -39,6 +39,7 @@
 //! | nan-loss | - | - | - | training: from STEP on the loss is none; Megatron names the rank and ends with 1 |
 //! | desync | as hang | as hang | as hang | training: all other ranks give up after ten minutes, exit 1 |
 //! | mismatch | as hang | as hang | as hang | training: the rank and its peers call different collectives, and all wait |
+//! | mismatch-size | as hang | as hang | as hang | training: the rank calls the same collective with another size, and all wait |
 //! | comm-exposed | - | - | - | training: nothing runs beside communication, steps are longer |
 //! | no-gdrdma | as if each NIC of the node were slow by half; its log says so | - | half the rate, both ways | - |
 //! | graph-launch | in its reports what is timed is launched by graphs | - | - | training: what it computes; where it trains a model, what it reduces |
@@ -47,7 +48,8 @@
 //! | host-unreachable | over ssh: no answer, ever; nothing starts there | the same | the same | the same |
 //!
 //! A probe (`probed`) sees NICs that are missing or dead, clocks, room and nsys by those faults, and by three of its own
-//! that change no job: gpu-missing, gpu-busy, driver-differs, bad-fact.
+//! that change no job: gpu-missing, gpu-busy, driver-differs, bad-fact (but of nccl and nccl_inspector, without which the
+//! ranks of a node leave no records of NCCL's Inspector).
 //!
 //! Over ssh mpirun speaks where srun would (`ssh_errors`), a node that fails is silent and has lost its job when it is
 //! back, and without a scheduler there is neither queue-stuck nor preempted.

@@ -43,7 +43,7 @@ pub(crate) fn answer(cluster: &Cluster, ask: &ProbeRequest, true_s: f64) -> Stri
         ("efa", "2.17.2".to_owned()),
         ("efa_installer", "1.43.1".to_owned()),
         ("libfabric", "2.1.0amzn4.0".to_owned()),
-        ("nccl", "2.27.7".to_owned()),
+        ("nccl", "2.30.7".to_owned()),
         ("cuda", "12.8.1".to_owned()),
         ("kernel", "6.8.0-1031-SIMULATED".to_owned()),
         ("os", "a simulated system".to_owned()),
@@ -66,6 +66,7 @@ pub(crate) fn answer(cluster: &Cluster, ask: &ProbeRequest, true_s: f64) -> Stri
         match found {
             Answer::Fact(value) => answer.line("fact", key, &value),
             Answer::List(items) => answer.list(key, &items),
+            Answer::Unreported(why) => answer.line("none", key, &why),
         }
     }
     answer.list("nccl_tests_missing_libraries", &[]);

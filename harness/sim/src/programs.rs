@@ -83,7 +83,10 @@ pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
         ["squeue", "--noheader", "--all", "--format=%i|%u|%V|%j|%Z|%o"] => {
             queue(world, |job| format!("harness|{}", slurm_time(world.epoch_s + job.submitted_s)))
         }
-        ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world),
+        ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world, ""),
+        ["sinfo", "--noheader", "--Node", "--format=%N|%T|%G|%E"] => {
+            sinfo(world, &format!("{}|", field::gres(world)))
+        }
         ["sinfo", "--noheader", "--all", "--format=%P|%l"] => match world.cluster.world.max_minutes {
             Some(minutes) => Answer::ok(format!("sim-queue*|{}:00\n", minutes)),
             None => Answer::ok("sim-queue*|infinite\n"),
@@ -413,7 +416,8 @@ fn srun(world: &mut World, options: &[&str], node: &str, argv: &[&str]) -> Optio
     of_probe.or_else(|| Some(field::node(&world.cluster, &request?))).map(Answer::ok)
 }
 
-fn sinfo(world: &World) -> Answer {
+/// `gres` stands between state and reason, with the bar behind it.
+fn sinfo(world: &World, gres: &str) -> Answer {
     let line = |node: &String| {
         let drained = world.slurm.drained.reason(node);
         let power = match (world.slurm.is_asleep(node), world.slurm.is_booting(node)) {
@@ -428,7 +432,7 @@ fn sinfo(world: &World) -> Answer {
             (false, true, None) => ("allocated", "none"),
             (false, false, None) => ("idle", "none"),
         };
-        format!("{node}|{state}{power}|{why}\n")
+        format!("{node}|{state}{power}|{gres}{why}\n")
     };
     Answer::ok(world.cluster.nodes.iter().map(line).collect::<String>())
 }

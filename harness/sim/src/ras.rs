@@ -1,7 +1,7 @@
 //! What NCCL 2.27 reports by its RAS of a job that runs: a text, in which only ranks that differ from most are listed. Counts
 //! are of operations that the host launched; sends and receives are not counted.
 
-use super::active_faults::Ending;
+use super::active_faults::{Differs, Ending};
 use super::cluster::Cluster;
 use super::execution::Execution;
 use super::nccl;
@@ -55,9 +55,11 @@ impl Job {
         let per_node = u64::from(per_node);
         let of = |(node, rank): (usize, u32)| node as u64 * per_node + u64::from(rank);
         let all_of = |node: usize| (0..per_node).map(|rank| node as u64 * per_node + rank).collect();
-        let mismatch = faults.mismatch().map(of);
+        let odd = faults.odd_call();
+        // Who calls with another size launches as many operations as all others: their counts are equal.
+        let elsewhere = odd.filter(|odd| odd.differs_in == Differs::Operation);
         let behind = match faults.ending {
-            _ if mismatch.is_some() => Vec::new(),
+            _ if odd.is_some() => Vec::new(),
             // Of a training one rank stops, the one that the flight recorder misses as well.
             Some((Ending::Hang, node)) if execution.training.is_some() => {
                 vec![of((node, super::flight_recorder::stopped(cluster, execution)))]
@@ -74,7 +76,7 @@ impl Job {
             side_by_side: u64::from(side_by_side),
             operation,
             behind,
-            elsewhere: mismatch.into_iter().collect(),
+            elsewhere: elsewhere.into_iter().map(|odd| of((odd.node, odd.rank))).collect(),
             first_pid,
             id: noise.whole() | 1 << 60,
         })

@@ -5,9 +5,11 @@ use super::acceptance_session::{AcceptanceSession, Sets};
 use super::delivery::{Stopped, machinery};
 use super::messages;
 use super::placement::members;
+use crate::session::gpu_request;
 use crate::session::preflight::{self, ProbeScope};
 use base::nodeset;
 use cluster::probe;
+use config::inventory::GresReport;
 use config::suite::{Placement, Suite};
 use model::artefact::acceptance::StageRecord;
 use model::artefact::{Probe, Status};
@@ -109,6 +111,10 @@ impl AcceptanceSession {
         self.withdraw_other_hardware(&made);
         if let Some(nics) = plan::reported_names(&self.delivery.inventory, &made) {
             self.delivery.inventory.instance.take_device_names(&nics);
+        }
+        let gres = GresReport::from_probe(&made);
+        if let Some(gpus) = gpu_request::settled(&self.delivery.inventory, &gres, false) {
+            self.delivery.inventory.settle_gpu_request(gpus);
         }
         self.probe = Some(made);
         Ok(())

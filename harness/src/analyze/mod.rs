@@ -2,6 +2,7 @@
 
 mod by_job;
 mod inherited;
+mod inspector_records;
 mod last_words;
 mod reports;
 
@@ -57,6 +58,7 @@ pub(crate) fn analyze(
         analysis.jobs.insert(planned.name.clone(), result);
     }
     rows.extend(nic_rates(&rows));
+    rows.extend(inspector_records::overheads(case, &rows));
     (Metrics::from_rows(rows), analysis)
 }
 
@@ -98,7 +100,10 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
         if planned.is_bare() && !recipe.tables.is_empty() {
             continue;
         }
-        let output = (recipe.run)(&input);
+        let mut output = (recipe.run)(&input);
+        if let Some(probe) = probe {
+            inspector_records::explain(planned, probe, &mut output.findings);
+        }
         rows.extend(output.metrics);
         result.findings.extend(output.findings);
         result.data_wrong |= output.data_wrong;

@@ -4,6 +4,7 @@ use super::measured::{Compared, Numbers};
 use super::messages;
 use cluster::interrupt;
 use config::inventory::Stack;
+use job::script::GpuRequest;
 use model::artefact::Source;
 use recipes::catalogue::Catalogue;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,6 +71,8 @@ pub(super) struct Bisection {
     pub compared: Compared,
     pub catalogue: Catalogue,
     pub ssh_fanout: u32,
+    /// How jobs ask Slurm for GPUs, where the inventory leaves it open and it is not by GRES.
+    pub gpus: Option<GpuRequest>,
     pub done: Vec<Done>,
     pub node_seconds: f64,
     pub simulated: bool,

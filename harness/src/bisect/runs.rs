@@ -4,7 +4,7 @@ use super::bisection::{Bisection, Done, Stopped};
 use super::measured;
 use crate::session::past_events::{PastEvents, read_ended_run};
 use crate::session::planning::{self, make_plan_as};
-use crate::session::{RunOptions, execution, stored};
+use crate::session::{ReportedFacts, RunOptions, execution, stored};
 use base::nodeset;
 use config::inventory::{Inventory, Stack};
 use model::artefact::{Format, Plan, Summary};
@@ -30,6 +30,7 @@ impl Bisection {
             seed: scope.seed.wrapping_add(7919 * number as u64),
             reservation: scope.reservation.clone(),
             on_failure: Some("nothing".to_owned()),
+            reported: ReportedFacts { gpus: self.gpus, ..ReportedFacts::default() },
             ..RunOptions::quiet(self.ssh_fanout)
         };
         let suite = Path::new(&scope.suite).file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -6,13 +6,14 @@ use super::stacks::Stacks;
 use super::{BisectRequest, messages, runs};
 use crate::session::planning::make_plan_as;
 use crate::session::preflight::{self, ProbeScope};
-use crate::session::{RunOptions, no_answer, report_error, run_cluster};
+use crate::session::{ReportedFacts, RunOptions, gpu_request, no_answer, report_error, run_cluster};
 use base::nodeset;
 use cluster::{interrupt, probe};
-use config::inventory::{Inventory, Stack};
+use config::inventory::{GresReport, Inventory, Stack};
+use job::script::GpuRequest;
 use model::artefact::{Plan, PlannedCase, Source};
 use model::exit_code;
-use store::Home;
+use store::{Home, Stored};
 use verdict::bisect::record::{BisectionOutcome, BisectionScope};
 
 /// Where --pairs does not say.
@@ -89,21 +90,21 @@ fn start(home: &Home, request: &BisectRequest) -> Result<Started, Vec<String>> {
     let stacks = Stacks::new(request).map_err(one)?;
     let suite = request.suite.clone().unwrap_or_default();
     let good = stacks.all.first().cloned().unwrap_or_default();
-    let (plan, inventory) = plan(home, request, &suite, request.nodes.clone(), &good)?;
+    let (plan, inventory) = plan(home, request, &suite, request.nodes.clone(), &good, None)?;
     let case = choose(&plan, request.case.as_deref()).map_err(one)?.name.clone();
-    let left = match request.dry_run {
-        true => plan.nodes.clone(),
+    let (left, gpus) = match request.dry_run {
+        true => (plan.nodes.clone(), None),
         false => match fit(request, &inventory, &plan.nodes) {
-            Ok(nodes) => nodes,
+            Ok(fit) => fit,
             Err(code) => return Ok(Started::Ended(code)),
         },
     };
-    let (plan, _) = self::plan(home, request, &suite, Some(nodeset::fold(&left)), &good)?;
+    let (plan, _) = self::plan(home, request, &suite, Some(nodeset::fold(&left)), &good, gpus)?;
     let planned = choose(&plan, Some(&case)).map_err(one)?;
     let compared = Compared::new(planned, request.metric.as_deref()).map_err(one)?;
     let last = stacks.all.len() - 1;
     for (at, stack) in stacks.all.iter().enumerate().skip(1).filter(|(at, _)| *at == last || *at < PLANNED) {
-        let (other, _) = self::plan(home, request, &suite, Some(nodeset::fold(&left)), stack)
+        let (other, _) = self::plan(home, request, &suite, Some(nodeset::fold(&left)), stack, gpus)
             .map_err(|why| why.into_iter().map(|why| format!("stack {at}: {why}")).collect::<Vec<_>>())?;
         if at == last
             && good.differing(stack).iter().all(|name| name != "image")
@@ -134,7 +135,7 @@ fn start(home: &Home, request: &BisectRequest) -> Result<Started, Vec<String>> {
             "a setting looks like a secret; name its variable instead: `NAME=env:VARIABLE`".to_owned()
         ));
     }
-    let bisection = new(home, request, scope, stacks.all, compared, plan.sources);
+    let bisection = Bisection { gpus, ..new(home, request, scope, stacks.all, compared, plan.sources) };
     messages::heading(&bisection, inventory.is_simulated());
     let (plan, _) = bisection.plan(&good, 1)?;
     messages::cost_estimate(&bisection, &plan);
@@ -160,6 +161,7 @@ fn new(
         compared,
         catalogue: request.catalogue.clone(),
         ssh_fanout: request.ssh_fanout,
+        gpus: None,
         done: Vec::new(),
         node_seconds: 0.0,
         simulated: false,
@@ -189,13 +191,15 @@ fn resume(home: &Home, request: &BisectRequest, word: &str) -> Result<Started, V
     };
     let good = stacks.first().cloned().unwrap_or_default();
     let nodes = Some(nodeset::fold(&scope.nodes));
-    let (plan, inventory) = plan(home, &as_then, &scope.suite, nodes, &good)?;
+    // As in the runs before.
+    let gpus = Stored::open(folder).ok().and_then(|run| gpu_request::from_plan(&run.plan));
+    let (plan, inventory) = plan(home, &as_then, &scope.suite, nodes, &good, gpus)?;
     if let Err(why) = run_cluster::check_nodes(folder, &inventory) {
         return Ok(Started::Ended(report_error(&format!("--resume: {why}"))));
     }
     let planned = choose(&plan, Some(&scope.case)).map_err(refused)?;
     let compared = Compared::new(planned, Some(&scope.metric)).map_err(refused)?;
-    let mut bisection = new(home, request, scope, stacks, compared, plan.sources);
+    let mut bisection = Bisection { gpus, ..new(home, request, scope, stacks, compared, plan.sources) };
     if let Err(why) = bisection.hold(&records) {
         return Ok(Started::Ended(report_error(&why)));
     }
@@ -216,6 +220,7 @@ fn plan(
     suite: &str,
     nodes: Option<String>,
     stack: &Stack,
+    gpus: Option<GpuRequest>,
 ) -> Result<(Plan, Inventory), Vec<String>> {
     let options = RunOptions {
         suites: vec![suite.to_owned()],
@@ -226,6 +231,7 @@ fn plan(
         seed: request.seed,
         reservation: request.reservation.clone(),
         on_failure: Some("nothing".to_owned()),
+        reported: ReportedFacts { gpus, ..ReportedFacts::default() },
         ..RunOptions::quiet(request.ssh_fanout)
     };
     make_plan_as(home, &options, &request.catalogue, Some("bisect"))
@@ -253,30 +259,33 @@ fn is_alike(a: &Plan, b: &Plan, case: &str) -> bool {
     of(a) == of(b)
 }
 
-/// The nodes that can pass; or how it ends.
-fn fit(request: &BisectRequest, inventory: &Inventory, nodes: &[String]) -> Result<Vec<String>, i32> {
+/// The nodes that can pass, and how jobs ask Slurm for GPUs there where the inventory leaves it open; or how it ends.
+fn fit(
+    request: &BisectRequest,
+    inventory: &Inventory,
+    nodes: &[String],
+) -> Result<(Vec<String>, Option<GpuRequest>), i32> {
     let options = RunOptions {
         no_probe: request.no_probe,
         probe: request.probe,
         allow_busy: request.allow_busy,
         ..RunOptions::quiet(request.ssh_fanout)
     };
-    if !preflight::is_wanted(inventory, &options) {
-        return Ok(nodes.to_vec());
-    }
+    let stopped = |stopped| match stopped {
+        preflight::Stopped::Interrupted(code) => {
+            eprintln!("interrupted while nodes were probed: nothing was launched");
+            code
+        }
+        preflight::Stopped::Machinery(why) | preflight::Stopped::NoAnswer(why) => report_error(&why),
+    };
     interrupt::watch();
     let name = format!("{}.probe", store::new_run_id("bisect"));
     let scope = ProbeScope { name, nodes, seed: request.seed, sim_faults: &[] };
-    let made = match preflight::probe_apart(&scope, inventory, &options) {
-        Ok(made) => made,
-        Err(preflight::Stopped::Interrupted(code)) => {
-            eprintln!("interrupted while nodes were probed: nothing was launched");
-            return Err(code);
-        }
-        Err(preflight::Stopped::Machinery(why) | preflight::Stopped::NoAnswer(why)) => {
-            return Err(report_error(&why));
-        }
-    };
+    if !preflight::is_wanted(inventory, &options) {
+        let gpus = preflight::ask_gpu_request_apart(&scope, inventory, &options).map_err(stopped)?;
+        return Ok((nodes.to_vec(), gpus));
+    }
+    let made = preflight::probe_apart(&scope, inventory, &options).map_err(stopped)?;
     if let Some(text) = no_answer::text(&made, inventory) {
         eprintln!("{text}{}", no_answer::LAST_LINE);
         return Err(exit_code::INCONCLUSIVE);
@@ -287,6 +296,6 @@ fn fit(request: &BisectRequest, inventory: &Inventory, nodes: &[String]) -> Resu
         nodes.iter().filter(|node| !unfit.iter().any(|left| left.node == **node)).cloned().collect();
     match left.is_empty() {
         true => Err(report_error("no node is left that can pass")),
-        false => Ok(left),
+        false => Ok((left, gpu_request::settled(inventory, &GresReport::from_probe(&made), false))),
     }
 }

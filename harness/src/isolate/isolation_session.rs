@@ -9,7 +9,7 @@ use crate::report;
 use crate::session::load::{self, Loaded};
 use crate::session::output::Output;
 use crate::session::rehearsal::Rehearsal;
-use crate::session::{RunOptions, planning, report_error, run_cluster, stored};
+use crate::session::{RunOptions, gpu_request, planning, report_error, run_cluster, stored};
 use base::nodeset;
 use cluster::drain::limits::{self, Limits};
 use cluster::interrupt;
@@ -134,12 +134,16 @@ fn resume(
     let records: Vec<(PathBuf, Record)> = rounds::records(home, word).map_err(refused)?;
     let Some((folder, first)) = records.first() else { return Err(refused(format!("no round: `{word}`"))) };
     let asked = first.asked.clone();
-    let (loaded, suite) =
+    let (mut loaded, suite) =
         load_files(home, request, &asked.suite, &asked.inventory, asked.reservation.as_deref())?;
     // Rounds on nodes of two clusters, whose names may be the same, show nothing together.
     if let Err(why) = run_cluster::check_nodes(folder, &loaded.inventory) {
         let code = report_error(&format!("--resume: {why}"));
         return Ok(Started::Ended(IsolationOutcome { code, ..IsolationOutcome::default() }));
+    }
+    // As in the rounds before.
+    if let Some(gpus) = Stored::open(folder).ok().and_then(|round| gpu_request::from_plan(&round.plan)) {
+        loaded.inventory.settle_gpu_request(gpus);
     }
     let probes = Probes::choose(&suite, &loaded.inventory, Some(&asked.case)).map_err(|why| vec![why])?;
     let (sources, fleet) = (loaded.sources, first.fleet.clone());

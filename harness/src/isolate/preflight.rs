@@ -2,9 +2,9 @@
 
 use super::request::{IsolationOutcome, IsolationRequest};
 use crate::session::preflight::{self, ProbeScope, Stopped};
-use crate::session::{RunOptions, no_answer, report_error};
+use crate::session::{RunOptions, gpu_request, no_answer, report_error};
 use cluster::{interrupt, probe};
-use config::inventory::Inventory;
+use config::inventory::{GresReport, Inventory};
 use model::artefact::{LeftOut, Probe};
 use model::exit_code;
 
@@ -23,18 +23,23 @@ pub(crate) fn is_wanted(request: &IsolationRequest, inventory: &Inventory) -> bo
 }
 
 /// The nodes that cannot pass; or how the isolation ends without a round. The inventory takes the names of their devices
-/// where it has none.
+/// where it has none, and how jobs ask Slurm for GPUs where it leaves that open.
 pub(crate) fn unfit(
     request: &IsolationRequest,
     inventory: &mut Inventory,
     nodes: &[String],
 ) -> Result<Vec<LeftOut>, IsolationOutcome> {
     let end = |code| IsolationOutcome { code, ..IsolationOutcome::default() };
-    let made = match probed(request, inventory, nodes) {
-        Ok(None) => return Ok(Vec::new()),
-        Ok(Some(made)) => made,
-        Err(Stopped::Interrupted(code)) => return Err(interrupted(code)),
-        Err(Stopped::Machinery(why) | Stopped::NoAnswer(why)) => return Err(end(report_error(&why))),
+    let stopped = |stopped| match stopped {
+        Stopped::Interrupted(code) => interrupted(code),
+        Stopped::Machinery(why) | Stopped::NoAnswer(why) => end(report_error(&why)),
+    };
+    let Some(made) = probed(request, inventory, nodes).map_err(stopped)? else {
+        let asked = preflight::ask_gpu_request_apart(&scope(request, nodes), inventory, &options(request));
+        if let Some(gpus) = asked.map_err(stopped)? {
+            inventory.settle_gpu_request(gpus);
+        }
+        return Ok(Vec::new());
     };
     if let Some(text) = no_answer::text(&made, inventory) {
         eprint!("{text}");
@@ -43,6 +48,9 @@ pub(crate) fn unfit(
     eprint!("{}", probe::remarks(&made));
     if let Some(nics) = plan::reported_names(inventory, &made) {
         inventory.instance.take_device_names(&nics);
+    }
+    if let Some(gpus) = gpu_request::settled(inventory, &GresReport::from_probe(&made), false) {
+        inventory.settle_gpu_request(gpus);
     }
     Ok(preflight::unfit(&made, inventory))
 }
@@ -58,13 +66,16 @@ pub(crate) fn probed(
         return Ok(None);
     }
     interrupt::watch();
-    let scope = ProbeScope {
+    preflight::probe_apart(&scope(request, nodes), inventory, &options).map(Some)
+}
+
+fn scope<'a>(request: &'a IsolationRequest, nodes: &'a [String]) -> ProbeScope<'a> {
+    ProbeScope {
         name: format!("{}.probe", store::new_run_id("isolate")),
         nodes,
         seed: request.seed,
         sim_faults: &request.sim_faults,
-    };
-    preflight::probe_apart(&scope, inventory, &options).map(Some)
+    }
 }
 
 /// How an isolation ends that was interrupted before anything was launched.

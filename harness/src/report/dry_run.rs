@@ -172,10 +172,16 @@ fn beside(text: &mut String, case: &PlannedCase) {
         .collect();
     if let Some(most) = bare.first() {
         let control_runs = count(bare.len(), "run");
+        let is_profiled = first(case).any(|job| job.profile.is_some());
+        let without = match (is_profiled, first(case).any(PlannedJob::is_inspected)) {
+            (false, true) => "NCCL's Inspector",
+            (true, true) => "the profiler and NCCL's Inspector",
+            _ => "the profiler",
+        };
         line(
             text,
             2,
-            &format!("including {control_runs} without the profiler, whose overhead may be at most {most} %"),
+            &format!("including {control_runs} without {without}, whose overhead may be at most {most} %"),
         );
     }
     if case.jobs.iter().any(|job| job.again_of.is_some()) {
@@ -189,7 +195,7 @@ fn beside(text: &mut String, case: &PlannedCase) {
 
 /// What NCCL's Inspector costs a job and leaves out, by the variables in its script.
 fn inspector(text: &mut String, job: &PlannedJob) {
-    if !job.expected.iter().any(|file| file.kind == FileKind::Inspector) {
+    if !job.is_inspected() {
         return;
     }
     let script = job.files.iter().find(|file| file.name == job::script::files::JOB);

@@ -6,6 +6,7 @@ pub(crate) mod after_run;
 mod attachments;
 pub(crate) mod execution;
 mod github;
+pub(crate) mod gpu_request;
 mod live_reports;
 pub(crate) mod load;
 pub(crate) mod no_answer;

@@ -8,6 +8,7 @@ use cluster::reach::openssh;
 use config::inventory::{Inventory, Stack};
 use config::suite::Suite;
 use job::profile::NsysVersion;
+use job::script::GpuRequest;
 use model::artefact::{Isolated, Plan, PlannedCase, PlannedIsolation, Source};
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -66,13 +67,15 @@ pub(crate) struct RunOptions {
     pub after_run: Option<&'static dyn AfterRun>,
 }
 
-/// What the preflight found out, by which runs are planned a second time.
+/// What the preflight found out, or Slurm alone without one, by which runs are planned a second time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ReportedFacts {
     /// The nsys that profiled cases are planned with.
     pub nsys_version: Option<NsysVersion>,
     /// The names of the EFA devices, where those of the profile stand in for them.
     pub nics: Option<Vec<String>>,
+    /// How jobs ask Slurm for GPUs, where the inventory leaves it open and it is not by GRES.
+    pub gpus: Option<GpuRequest>,
 }
 
 impl Default for RunOptions {

@@ -70,6 +70,9 @@ pub(crate) fn make_plan_on(
     if let Some(nics) = &options.reported.nics {
         loaded.inventory.instance.take_device_names(nics);
     }
+    if let Some(gpus) = options.reported.gpus {
+        loaded.inventory.settle_gpu_request(gpus);
+    }
     let mut diagnostics = Vec::new();
     let settings: BTreeMap<String, String> = options.settings.iter().cloned().collect();
     if let Err(more) = plan::apply_settings(&mut loaded.suites, &settings) {

@@ -5,13 +5,15 @@ use super::execution::{new_runtime, reached_by};
 use super::options::ReportedFacts;
 use super::planning::{Replanning, make_plan_as, parse_faults};
 use super::reached::{ReachScope, Reached, redactor, through_slurm};
-use super::{RunOptions, no_answer};
+use super::{RunOptions, gpu_request, no_answer};
 use base::nodeset;
-use cluster::probe::{self, NotMade, Probing};
+use base::text::show;
+use cluster::probe::{self, NotMade, Probing, asked_to_end};
 use cluster::reach::Reach;
 use cluster::run::Clock;
-use config::inventory::{Inventory, Kind};
+use config::inventory::{GresReport, Inventory, Kind};
 use job::profile::NsysVersion;
+use job::script::GpuRequest;
 use model::artefact::{LeftOut, Plan, Probe, Value};
 use sim::SimulatedReach;
 use std::collections::BTreeMap;
@@ -67,31 +69,61 @@ pub(crate) fn before(
     let left_out = [refused, unfit].concat();
     let is_absent = inventory.nsys_version.is_none() && has_profiled_skip(&plan);
     let nsys_version = is_absent.then(|| nsys_of(&made)).flatten();
-    let reported = ReportedFacts { nsys_version, nics: plan::reported_names(inventory, &made) };
+    let reported = ReportedFacts {
+        nsys_version,
+        nics: plan::reported_names(inventory, &made),
+        gpus: gpu_request::settled(inventory, &GresReport::from_probe(&made), options.libtest.quiet),
+    };
+    let version = nsys_version.map(|version| {
+        format!("profiled with nsys {version}, which the nodes report; the inventory has no `nsys_version`")
+    });
+    let names = reported
+        .nics
+        .as_ref()
+        .map(|nics| format!("planned with the NICs that all nodes report: {}", nodeset::fold(nics)));
+    for note in version.into_iter().chain(names).filter(|_| !options.libtest.quiet) {
+        eprintln!("note: {note}");
+    }
     let by_reports = RunOptions { reported: reported.clone(), ..replanning.options.clone() };
     let replanning = &Replanning { options: &by_reports, ..*replanning };
-    let plan = match reported == ReportedFacts::default() {
-        true => plan,
-        false => {
-            let version = nsys_version.map(|version| {
-                format!("profiled with nsys {version}, which the nodes report; the inventory has no `nsys_version`")
-            });
-            let names = reported
-                .nics
-                .as_ref()
-                .map(|nics| format!("planned with the NICs that all nodes report: {}", nodeset::fold(nics)));
-            for note in version.into_iter().chain(names).filter(|_| !options.libtest.quiet) {
-                eprintln!("note: {note}");
-            }
-            let planned = make_plan_as(home, &by_reports, replanning.catalogue, Some(&plan.run_id));
-            let (profiled, _) = planned.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
-            Plan { parent: plan.parent, pending: plan.pending, ..(replanning.choose)(profiled) }
-        }
-    };
+    let plan = by_what_is_reported(home, plan, replanning)?;
     let mut plan = without(home, plan, left_out, replanning)?;
     plan::settle_flows(&mut plan, &made);
     plan::skip_without_mpirun(&mut plan, &made);
+    if !options.libtest.quiet {
+        for note in plan::inspector_notes(&plan, &made) {
+            eprintln!("note: {}", show(&note));
+        }
+    }
     Ok(Checked { plan, probe: made, reported })
+}
+
+/// The plan where no node is probed, without those that are refused, and what Slurm reported for it.
+pub(crate) fn unprobed(
+    home: &Home,
+    plan: Plan,
+    inventory: &Inventory,
+    reached: Option<&Reached>,
+    refused: Vec<LeftOut>,
+    options: &RunOptions,
+    replanning: &Replanning<'_>,
+) -> Result<(Plan, ReportedFacts), Stopped> {
+    let gpus = ask_gpu_request(&ProbeScope::from_plan(&plan), inventory, reached, options)?;
+    let reported = ReportedFacts { gpus, ..ReportedFacts::default() };
+    let by_reports = RunOptions { reported: reported.clone(), ..replanning.options.clone() };
+    let replanning = &Replanning { options: &by_reports, ..*replanning };
+    let plan = by_what_is_reported(home, plan, replanning)?;
+    Ok((without(home, plan, refused, replanning)?, reported))
+}
+
+/// The plan made a second time where anything was reported that changes it.
+fn by_what_is_reported(home: &Home, plan: Plan, replanning: &Replanning<'_>) -> Result<Plan, Stopped> {
+    if replanning.options.reported == ReportedFacts::default() {
+        return Ok(plan);
+    }
+    let planned = make_plan_as(home, replanning.options, replanning.catalogue, Some(&plan.run_id));
+    let (planned, _) = planned.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
+    Ok(Plan { parent: plan.parent, pending: plan.pending, ..(replanning.choose)(planned) })
 }
 
 /// Whether a case waits for the version of nsys alone.
@@ -195,6 +227,57 @@ pub(crate) fn probe_apart(
         runtime(false)?.block_on(reached.end());
     }
     made
+}
+
+/// How jobs ask Slurm for GPUs, where no node is probed, by connections that serve nothing else.
+pub(crate) fn ask_gpu_request_apart(
+    scope: &ProbeScope<'_>,
+    inventory: &Inventory,
+    options: &RunOptions,
+) -> Result<Option<GpuRequest>, Stopped> {
+    if !inventory.leaves_gpu_request_open() {
+        return Ok(None);
+    }
+    let fanout = options.ssh_fanout as usize;
+    let reach =
+        ReachScope { run: &scope.name, nodes: scope.nodes, seed: scope.seed, fanout, has_folder: false };
+    let reached = reached_by(inventory, &reach).map_err(Stopped::Machinery)?;
+    let asked = ask_gpu_request(scope, inventory, reached.as_ref(), options);
+    if let Some(reached) = &reached {
+        runtime(false)?.block_on(reached.end());
+    }
+    asked
+}
+
+/// One question to Slurm; no job of ours is started for it.
+fn ask_gpu_request(
+    scope: &ProbeScope<'_>,
+    inventory: &Inventory,
+    reached: Option<&Reached>,
+    options: &RunOptions,
+) -> Result<Option<GpuRequest>, Stopped> {
+    if !inventory.leaves_gpu_request_open() {
+        return Ok(None);
+    }
+    let runtime = runtime(inventory.kind == Kind::Simulated)?;
+    let report: Result<GresReport, Stopped> = runtime.block_on(async {
+        let Some(reached) = reached else {
+            let faults = parse_faults(scope.sim_faults).map_err(Stopped::Machinery)?;
+            // The run's own cluster begins when the run does.
+            let reach = SimulatedReach::new(inventory, scope.seed, faults, BTreeMap::new());
+            let reach = reach.map_err(Stopped::Machinery)?;
+            return Ok(probe::gres(&through_slurm(inventory, &reach), inventory, scope.nodes).await);
+        };
+        reached.begin().await;
+        let redactor = redactor(inventory);
+        let clean = reached.clean(&redactor);
+        tokio::select! {
+            biased;
+            report = probe::gres(&clean, inventory, scope.nodes) => Ok(report),
+            code = asked_to_end() => Err(Stopped::Interrupted(code)),
+        }
+    });
+    Ok(gpu_request::settled(inventory, &report?, options.libtest.quiet))
 }
 
 pub(crate) fn probe_nodes(

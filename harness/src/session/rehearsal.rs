@@ -63,7 +63,8 @@ impl Rehearsal<'_> {
         let (is_seen, needed) = match &fault.fault {
             Fault::GpuMissing { .. } | Fault::GpuBusy { .. } | Fault::DriverDiffers => (probed, NO_PROBE),
             Fault::BadFact { fact } => {
-                (probed && self.asked_facts.iter().any(|asked| asked == fact), NO_FACT)
+                let is_read = INSPECTOR_FACTS.contains(&fact.as_str()) && by(&is_inspected);
+                (is_read || (probed && self.asked_facts.iter().any(|asked| asked == fact)), NO_FACT)
             }
             Fault::NicDead { .. } | Fault::NicMissing { .. } => {
                 (probed || by(&|case, job| uses_nics(case, job) || self.counts_nics(case, job)), NO_NIC)
@@ -106,8 +107,8 @@ impl Rehearsal<'_> {
             | Fault::ReportMissing
             | Fault::ReportEmpty
             | Fault::EventsDropped
-            | Fault::GraphLaunch
-            | Fault::ProfilerCosts { .. } => (by(&is_profiled), NO_REPORTS),
+            | Fault::GraphLaunch => (by(&is_profiled), NO_REPORTS),
+            Fault::ProfilerCosts { .. } => (by(&is_profiled) || by(&is_inspected), NO_REPORTS),
             Fault::WindowShut => (
                 by(&has_window),
                 "only profiled cases with a window of steps detect it, and none is selected",
@@ -134,6 +135,7 @@ impl Rehearsal<'_> {
             | Fault::WrongRanks
             | Fault::Desync { .. }
             | Fault::Mismatch { .. }
+            | Fault::MismatchSize { .. }
             | Fault::ConnectionDrops
             | Fault::HostUnreachable => (true, ""),
         };
@@ -203,6 +205,13 @@ fn uses_nics(case: &PlannedCase, job: &PlannedJob) -> bool {
 
 fn is_profiled(_: &PlannedCase, job: &PlannedJob) -> bool {
     job.profile.is_some()
+}
+
+/// Facts of a node without which NCCL's Inspector leaves no records there.
+const INSPECTOR_FACTS: [&str; 2] = ["nccl", "nccl_inspector"];
+
+fn is_inspected(_: &PlannedCase, job: &PlannedJob) -> bool {
+    job.is_inspected()
 }
 
 fn has_window(_: &PlannedCase, job: &PlannedJob) -> bool {

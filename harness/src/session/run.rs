@@ -1,7 +1,6 @@
 //! A new run: its plan listed, printed, or carried out on the nodes that are fit for it, in a folder of its own.
 
 use super::execution::{analyze_on, end_unused, execute_by, new_runtime, reached_by};
-use super::options::ReportedFacts;
 use super::output::{print_quietly, report_error};
 use super::planning::{self, Replanning, check_holds_no_secret, make_plan, make_plan_as, parse_faults};
 use super::preflight::{self, Stopped};
@@ -88,6 +87,12 @@ pub(crate) fn run_plan(
             eprintln!(
                 "warning: {}; add to `[environment]` of {}: `{}`",
                 unset.message, inventory.file, unset.line
+            );
+        }
+        // It asks no cluster.
+        if inventory.leaves_gpu_request_open() && (inventory.kind == Kind::Real || !inventory.world.gres) {
+            eprintln!(
+                "note: jobs ask for GPUs by GRES below; whether Slurm has any is asked at the start, unless `gpus` of `[reach]` says it"
             );
         }
         print_quietly(&report::dry_run(&plan, &job::script::SHARED, options.verbose));
@@ -206,7 +211,8 @@ fn launch(
     let checked =
         access::refused(&plan, shared, reached.as_ref(), options).and_then(|refused| match wanted {
             false => {
-                Ok((preflight::without(home, plan, refused, replanning)?, None, ReportedFacts::default()))
+                preflight::unprobed(home, plan, inventory, reached.as_ref(), refused, options, replanning)
+                    .map(|(plan, reported)| (plan, None, reported))
             }
             true => preflight::before(home, plan, inventory, reached.as_ref(), refused, options, replanning)
                 .map(|checked| (checked.plan, Some(checked.probe), checked.reported)),
@@ -222,8 +228,7 @@ fn launch(
         early => early,
     };
     let (plan, probe, reported) = match checked {
-        // Those that were left out are in no allocation.
-        Ok((fewer, probe, reported)) => (plan::share(fewer, inventory), probe, reported),
+        Ok(checked) => checked,
         Err(Stopped::Interrupted(code)) => {
             eprintln!("interrupted while nodes were probed: nothing was launched");
             return code;
@@ -234,6 +239,13 @@ fn launch(
         }
         Err(Stopped::Machinery(why)) => return report_error(&why),
     };
+    let mut settled = inventory.clone();
+    if let Some(gpus) = reported.gpus {
+        settled.settle_gpu_request(gpus);
+    }
+    let inventory = &settled;
+    // Those that were left out are in no allocation.
+    let plan = plan::share(plan, inventory);
     let begun = match early {
         Some(store) => settle(&store, &plan, probe.as_ref()).map(|()| store),
         None => begin(home, &plan, secrets, probe.as_ref()),

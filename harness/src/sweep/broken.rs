@@ -177,6 +177,7 @@ fn impossible(fault: &Fault, case: &PlannedCase, assertion: &PlannedAssertion, n
         // Nothing that a job on this node would have measured can be there.
         Fault::Hang
         | Fault::Mismatch { .. }
+        | Fault::MismatchSize { .. }
         | Fault::NodeFails
         | Fault::RankDies
         | Fault::Preempted

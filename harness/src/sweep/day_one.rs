@@ -1,12 +1,8 @@
 //! The first day of a fleet, simulated: published figures as the only baselines, noise from run to run and from node to
 //! node, and a low value now and then. Healthy fleets and drawn faults, each a whole run of a suite.
 
+use super::play::play;
 use crate::accept;
-use crate::pipeline::{self, World};
-use crate::report::{Mode, Progress};
-use cluster::reach::openssh::FANOUT;
-use cluster::reach::slurm_calls::SlurmCalls;
-use cluster::run::Clock;
 use config::baseline::Baselines;
 use config::inventory::{Instances, Inventory};
 use config::suite::Suite;
@@ -15,7 +11,6 @@ use model::artefact::{Culprit, Summary};
 use model::fault::NodeFault;
 use plan::{self, Request};
 use recipes::catalogue::Catalogue;
-use sim::SimulatedReach;
 use sim::noise::{self, Noise};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -88,30 +83,7 @@ impl DayOne {
             faults.iter().map(|text| NodeFault::parse(text)).collect::<Result<_, String>>()?;
         let store =
             Store::create_in(folder, &plan.run_id).map_err(|error| error.to_string())?.simulated(true);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .start_paused(true)
-            .build()
-            .map_err(|error| error.to_string())?;
-        runtime.block_on(async {
-            let reach = SimulatedReach::new(&inventory, seed, faults, BTreeMap::new())?;
-            let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(seed) as f64);
-            let release = |folder: &str| reach.release(folder);
-            let calls = SlurmCalls::new(&reach, inventory.paths.slurm.as_deref());
-            let world = World {
-                reach: &calls,
-                clock,
-                release: &release,
-                history: None,
-                on: None,
-                catalogue: &Catalogue::built_in(),
-                replan: None,
-                at_once: FANOUT,
-                on_case: None,
-            };
-            let finished = pipeline::run(&plan, world, &store, &mut Progress::new(Mode::Silent)).await;
-            Ok(finished.map_err(|error| error.to_string())?.summary)
-        })
+        Ok(play(&plan, &inventory, faults, seed, &store)?.0.summary)
     }
 }
 

@@ -4,15 +4,12 @@
 mod broken;
 pub mod day_one;
 mod draw;
+pub mod hangs;
+mod play;
 
 pub use broken::{Left, broken};
 pub use draw::{Drawn, draw};
 
-use crate::pipeline::{self, World};
-use crate::report::{Mode, Progress};
-use cluster::reach::openssh::FANOUT;
-use cluster::reach::slurm_calls::SlurmCalls;
-use cluster::run::Clock;
 use config::inventory::{Instances, Inventory};
 use config::suite::Suite;
 use metric::Metrics;
@@ -21,7 +18,6 @@ use model::fault::NodeFault;
 use plan::{self, Request};
 use recipes::catalogue::Catalogue;
 use serde_json::Value;
-use sim::SimulatedReach;
 use std::collections::BTreeMap;
 use std::path::Path;
 use store::Store;
@@ -75,35 +71,7 @@ pub fn sweep(
         format!("the drawn plan is refused: {}\n{}", diagnostics.join("; "), drawn.suite)
     })?;
     let store = Store::create_in(folder, &plan.run_id).map_err(|error| error.to_string())?.simulated(true);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .build()
-        .map_err(|error| error.to_string())?;
-    let (mut finished, violations) = runtime.block_on(async {
-        let reach = SimulatedReach::new(&inventory, seed, faults.clone(), BTreeMap::new())?;
-        let calls = SlurmCalls::new(&reach, inventory.paths.slurm.as_deref());
-        let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(seed) as f64);
-        let mut progress = Progress::new(Mode::Silent);
-        let finished = pipeline::run(
-            &plan,
-            World {
-                reach: &calls,
-                clock,
-                release: &|folder| reach.release(folder),
-                history: None,
-                on: None,
-                catalogue: &Catalogue::built_in(),
-                replan: None,
-                at_once: FANOUT,
-                on_case: None,
-            },
-            &store,
-            &mut progress,
-        )
-        .await;
-        Ok::<_, String>((finished.map_err(|error| error.to_string())?, reach.violations()))
-    })?;
+    let (mut finished, violations) = play::play(&plan, &inventory, faults.clone(), seed, &store)?;
     finished.cases.iter_mut().for_each(tamper);
     let events: Vec<Value> = store.lines("events.jsonl").map_err(|error| error.to_string())?;
     let metrics: Vec<Metrics> = finished.cases.iter().map(|case| metrics_of(&store, &case.case)).collect();

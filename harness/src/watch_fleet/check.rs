@@ -6,9 +6,10 @@ use super::readings::{self, CheckResult};
 use crate::session::past_events::{PastEvents, read_ended_run};
 use crate::session::planning::{self, make_plan_as};
 use crate::session::preflight::{self, ProbeScope, Stopped};
-use crate::session::{RunOptions, execution};
+use crate::session::{ReportedFacts, RunOptions, execution, gpu_request};
 use base::nodeset;
-use config::inventory::Inventory;
+use config::inventory::{GresReport, Inventory};
+use job::script::GpuRequest;
 use model::artefact::{Plan, Probe};
 use store::{Home, Store, Stored};
 
@@ -47,9 +48,11 @@ impl Check<'_> {
         self.plan_by(RunOptions { nodes: None, ..self.options(&[]) })
     }
 
-    /// The plan on some nodes; or all that is wrong with what was asked for.
-    fn plan(&self, nodes: &[String]) -> Result<(Plan, Inventory), Vec<String>> {
-        self.plan_by(self.options(nodes))
+    /// The plan on some nodes; or all that is wrong with what was asked for. Jobs ask Slurm for GPUs as `gpus` says, where the
+    /// inventory leaves it open.
+    fn plan(&self, nodes: &[String], gpus: Option<GpuRequest>) -> Result<(Plan, Inventory), Vec<String>> {
+        let reported = ReportedFacts { gpus, ..ReportedFacts::default() };
+        self.plan_by(RunOptions { reported, ..self.options(nodes) })
     }
 
     fn plan_by(&self, options: RunOptions) -> Result<(Plan, Inventory), Vec<String>> {
@@ -84,7 +87,15 @@ impl Check<'_> {
             }
         }
         let failed = |why: String| NotChecked::Failed(why);
-        let (plan, inventory) = self.plan(&nodes).map_err(|why| failed(why.join("; ")))?;
+        let gpus = match &probe {
+            Some(probe) => gpu_request::settled(inventory, &GresReport::from_probe(probe), true),
+            None => {
+                let scope = self.scope();
+                let asked = preflight::ask_gpu_request_apart(&scope, inventory, &self.options(&nodes));
+                asked.map_err(not_checked)?
+            }
+        };
+        let (plan, inventory) = self.plan(&nodes, gpus).map_err(|why| failed(why.join("; ")))?;
         let secrets = planning::resolve_secrets(&plan).map_err(|why| failed(why.join("; ")))?;
         planning::check_holds_no_secret(&plan, &secrets).map_err(failed)?;
         let store = Store::create(self.home, &plan.run_id).map_err(|error| failed(error.to_string()))?;
@@ -106,16 +117,15 @@ impl Check<'_> {
         if !preflight::is_wanted(inventory, &options) {
             return Ok(None);
         }
-        let scope = ProbeScope {
+        preflight::probe_apart(&self.scope(), inventory, &options).map(Some).map_err(not_checked)
+    }
+
+    fn scope(&self) -> ProbeScope<'_> {
+        ProbeScope {
             name: format!("{}.probe", self.id),
             nodes: self.nodes,
             seed: self.seed,
             sim_faults: &self.request.sim_faults,
-        };
-        match preflight::probe_apart(&scope, inventory, &options) {
-            Ok(made) => Ok(Some(made)),
-            Err(Stopped::Interrupted(code)) => Err(NotChecked::Interrupted(code)),
-            Err(Stopped::Machinery(why) | Stopped::NoAnswer(why)) => Err(NotChecked::Failed(why)),
         }
     }
 
@@ -152,5 +162,12 @@ impl Check<'_> {
             self.execute(&plan, &inventory, &store.hiding(secrets), Some(&past))?;
         }
         self.read(inventory).map(Some)
+    }
+}
+
+fn not_checked(stopped: Stopped) -> NotChecked {
+    match stopped {
+        Stopped::Interrupted(code) => NotChecked::Interrupted(code),
+        Stopped::Machinery(why) | Stopped::NoAnswer(why) => NotChecked::Failed(why),
     }
 }

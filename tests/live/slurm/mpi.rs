@@ -19,8 +19,10 @@ pub(super) const FACTS: &[Fact] = &[
 ];
 
 /// What needs no MPI.
-pub(super) const WITHOUT_MPI: &[Fact] =
-    &[("a_request_for_gpus_that_sbatch_refuses_blames_no_node", sbatch_refuses_gpus)];
+pub(super) const WITHOUT_MPI: &[Fact] = &[
+    ("a_request_for_gpus_that_sbatch_refuses_blames_no_node", sbatch_refuses_gpus),
+    ("an_inventory_that_leaves_gpus_open_asks_a_slurm_without_gres_for_none", settled_by_slurm),
+];
 
 /// Why programs that MPI wires cannot run behind this Slurm.
 pub(super) fn absent() -> Option<&'static str> {
@@ -107,7 +109,8 @@ impl World {
     }
 }
 
-const WIRED: &str = "mpi = \"pmix\"\ngpus = \"none\"";
+/// How GPUs are asked for is left to what Slurm reports.
+const WIRED: &str = "mpi = \"pmix\"";
 
 fn healthy() {
     let world = World::with_mpi(WIRED, "");
@@ -151,5 +154,24 @@ fn sbatch_refuses_gpus() {
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert!(ran.all().contains("Invalid generic resource"), "{}", ran.all());
     assert!(ran.blamed().is_empty(), "{}", ran.all());
+    world.cluster.assert_nothing_is_left();
+}
+
+const PLAIN: &str = "instance = \"small\"\nabout = \"a command on each node\"\n[[case]]\nname = \"each\"\nplacement = \"each\"\n\
+    recipes = [\"command\"]\nlimit_s = 60\nworkload = { kind = \"command\", program = \"hostname\" }\n\
+    assert = [{ metric = \"command.exit_code\", equals = 0 }]\n";
+
+fn settled_by_slurm() {
+    let world = world("mpi = \"none\"", "");
+    world.project.write("suites/plain.toml", PLAIN);
+    for more in [&[][..], &["--no-probe"]] {
+        let args = [&["--suite", "plain", "--inventory", "mpi"], more].concat();
+        let mut command = world.project.command(&args);
+        let ran = ran(command.envs(world.cluster.variables()).output().expect("the harness starts"));
+        assert_eq!(ran.code, Some(0), "{more:?}: {}", ran.all());
+        assert!(ran.stderr.contains("note: Slurm has no GRES for GPUs"), "{more:?}: {}", ran.all());
+        let plan = world.project.json("plan.json").to_string();
+        assert!(plan.contains("#SBATCH --nodelist=") && !plan.contains("--gres"), "{more:?}: {plan}");
+    }
     world.cluster.assert_nothing_is_left();
 }

@@ -1,9 +1,10 @@
 //! Nodes as `scontrol --json show nodes` prints them, and `sinfo --json` in older releases: the same fields, of which
 //! some changed their types with 23.02.
 
-use super::text::{comma_list, gpus, reason_of};
+use super::text::{comma_list, reason_of};
 use super::{Node, Reason};
 use crate::launch::slurm_json::number;
+use crate::reach::slurm_gres::gpus;
 use crate::reach::slurm_state::StateSet;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@ use base::nodeset;
 use base::suggest::nearest;
 use base::text::count;
 use config::inventory::instance::{is_ec2_type, whole_machine};
-use config::inventory::{Instance, Instances};
+use config::inventory::{GresReport, Instance, Instances};
 use job::script::GpuRequest;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,10 +79,9 @@ pub(super) fn select(
     let instance = instance_of(&kinds, request.instance.as_deref(), instances, "Slurm")?;
     let mut left_out = Vec::new();
     let is_reserved = reserved.is_some();
-    let gpus = match nodes.iter().any(|node| node.gpus.is_some()) {
-        true => GpuRequest::Gres,
-        false => GpuRequest::None,
-    };
+    // A run decides by the same.
+    let gpus = nodes.iter().map(|node| (node.name.as_str(), Some(node.gpus.unwrap_or_default())));
+    let gpus = GresReport::new(gpus).request();
     nodes.retain(|node| match barred(node, is_reserved, instance, gpus) {
         Some(why) => {
             left_out.push(LeftOut { node: node.name.clone(), why });

@@ -447,22 +447,6 @@ fn where_no_node_takes_jobs_nothing_is_made_of_it() {
 }
 
 #[test]
-fn gpus_are_counted_in_every_way_that_gres_are_written() {
-    for (gres, gpus) in [
-        ("gpu:h100:8", Some(8)),
-        ("gpu:8", Some(8)),
-        ("gpu", Some(1)),
-        ("gpu:h100:8(S:0-1)", Some(8)),
-        ("nvme:4,gpu:a100:4(S:0,2),gpu:h100:4", Some(8)),
-        ("(null)", None),
-        ("", None),
-        ("nvme:4", None),
-    ] {
-        assert_eq!(text::gpus(gres), gpus, "{gres}");
-    }
-}
-
-#[test]
 #[ignore = "reads collected answers of Slurm: `tests/run` runs it where they are"]
 fn recorded_answers_of_real_clusters_are_read() {
     let corpus = std::env::var_os("HARNESS_TEST_CORPUS").expect("HARNESS_TEST_CORPUS");

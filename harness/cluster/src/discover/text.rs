@@ -2,6 +2,7 @@
 //! wrote: they stand last, and may hold bars and line breaks.
 
 use super::{Node, Reason};
+use crate::reach::slurm_gres::gpus;
 use crate::reach::slurm_state::StateSet;
 use std::collections::BTreeMap;
 
@@ -61,33 +62,6 @@ fn is_name(text: &str) -> bool {
 pub(super) fn comma_list(text: &str) -> std::collections::BTreeSet<String> {
     let known = |word: &&str| !word.is_empty() && *word != "(null)";
     text.split(',').map(str::trim).filter(known).map(str::to_owned).collect()
-}
-
-/// How many GPUs a GRES names: `gpu:h100:8(S:0-1),nvme:2`.
-pub(super) fn gpus(gres: &str) -> Option<u32> {
-    let mut depth = 0;
-    let plain: String = gres
-        .chars()
-        .filter(|c| {
-            match c {
-                '(' => depth += 1,
-                ')' => {
-                    depth -= 1;
-                    return false;
-                }
-                _ => {}
-            }
-            depth <= 0
-        })
-        .collect();
-    let count = |entry: &str| -> Option<u32> {
-        let mut parts = entry.trim().split(':');
-        (parts.next()? == "gpu").then_some(())?;
-        // A GRES without a number is one.
-        Some(parts.next_back().map_or(1, |last| last.parse().unwrap_or(1)))
-    };
-    let counts: Vec<u32> = plain.split(',').filter_map(count).collect();
-    (!counts.is_empty()).then(|| counts.iter().fold(0u32, |sum, count| sum.saturating_add(*count)))
 }
 
 pub(super) fn reason_of(text: &str, by: &str, since: &str) -> Option<Reason> {

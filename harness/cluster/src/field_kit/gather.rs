@@ -69,7 +69,11 @@ async fn all<'i>(gathering: &Gathering<'_, 'i>) -> Result<Evidence<'i>, NotMade>
         let nodes = chosen.into_iter().map(|node| NodeEvidence { node, sections: Err(why.clone()) });
         return Ok(Evidence { inventory, here, nodes: nodes.collect(), probe: None });
     }
-    if let Some(slurm) = inventory.reach.slurm() {
+    // As a run does.
+    let gres = probe::gres(gathering.reach, inventory, gathering.nodes).await;
+    let mut settled = inventory.clone();
+    settled.settle_gpu_request(gres.request());
+    if let Some(slurm) = settled.reach.slurm() {
         let argv = test_only(slurm, inventory.instance.gpus, &chosen);
         let words: Vec<&str> = argv.iter().map(String::as_str).collect();
         here.insert("request", cluster_command(gathering, "request", &words).await);
@@ -84,6 +88,7 @@ async fn all<'i>(gathering: &Gathering<'_, 'i>) -> Result<Evidence<'i>, NotMade>
         allow_busy: true,
     };
     let probe = probe::make(&probing).await?;
+    let gathering = &Gathering { inventory: &settled, ..*gathering };
     let asked = chosen.iter().enumerate().map(|(at, node)| gather_node(gathering, &chosen, at, node));
     let nodes = stream::iter(asked).buffered(FANOUT).collect().await;
     Ok(Evidence { inventory, here, nodes, probe: Some(probe) })

@@ -97,6 +97,22 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
         gpu_of_nic,
     ),
     assumption(
+        "node.host_link",
+        "what a PCIe switch of NICs moves to and from the host's memory is as the profile has it",
+        "current_link_speed and current_link_width of the root ports",
+        "lstopo of a p5: 15.75 GB/s, of which nvbandwidth measures 14.2",
+        On::Any,
+        host_link,
+    ),
+    assumption(
+        "node.nvlink",
+        "all NVLinks run, at the rate of the instance's profile",
+        "the probe: nvidia-smi nvlink -s",
+        "the instance's profile",
+        On::Any,
+        nvlink,
+    ),
+    assumption(
         "node.memlock",
         "a process may lock all memory",
         "ulimit -l",
@@ -170,7 +186,7 @@ fn efa(sections: &Sections) -> Result<Vec<Device<'_>>, Outcome> {
 }
 
 /// The instance by AWS's name, without what makes it a simulated one.
-fn base_name(instance: &Instance) -> &str {
+pub(super) fn base_name(instance: &Instance) -> &str {
     let own = instance.name.trim_start_matches("sim-");
     match &instance.like {
         Some(like) if !own.starts_with('p') => like.trim_start_matches("sim-"),
@@ -339,6 +355,75 @@ fn gpu_of_nic(evidence: &Evidence<'_>) -> Outcome {
                 }
             })
         })
+    })
+}
+
+/// Of a row ADDRESS|SPEED|WIDTH, as sysfs has them: `16.0 GT/s PCIe` and `8` carry 15.75 GB/s.
+fn link_gb_s(row: &str) -> Option<f64> {
+    let mut fields = row.split('|').skip(1).map(str::trim);
+    let gt_s: f64 = fields.next()?.split_whitespace().next()?.parse().ok()?;
+    let lanes: u8 = fields.next()?.parse().ok()?;
+    // Before Gen3 a byte was ten bits on the wire.
+    let coding = if gt_s < 8.0 { 0.8 } else { 128.0 / 130.0 };
+    (gt_s > 0.0 && gt_s < 1000.0 && lanes > 0).then(|| gt_s * f64::from(lanes) * coding / 8.0)
+}
+
+/// A copy reaches at least this part of what a link carries.
+const REACHED: f64 = 0.8;
+
+fn host_link(evidence: &Evidence<'_>) -> Outcome {
+    let instance = &evidence.inventory.instance;
+    // Where the profile knows no limit, all NICs of a switch run at once.
+    let (least, most, profile) = match instance.host_link_gb_s {
+        Some(link) => (link, link / REACHED, format!("the profile has {link} GB/s")),
+        None => {
+            let (nics, rate) = (f64::from(instance.nics_of_gpu()), instance.nic_line_rate_gb_s);
+            (nics * rate, f64::INFINITY, format!("for {nics} x {rate} GB/s"))
+        }
+    };
+    evidence.each(|sections| {
+        seen(section(sections, "host_links"), |rows| {
+            let links: Option<Vec<f64>> = rows.names().map(link_gb_s).collect();
+            let Some(links) = links.filter(|links| !links.is_empty()) else {
+                return NotSeen(format!("unexpected row of links: {}", rows.first()));
+            };
+            let shown: BTreeSet<String> = links.iter().map(|link| format!("{link:.2}")).collect();
+            let shown = shown.into_iter().collect::<Vec<_>>().join(" and ");
+            let shown = format!("{} of {shown} GB/s, {profile}", text::count(links.len(), "link"));
+            match links.iter().all(|link| (least..=most).contains(link)) {
+                true => Holds(shown),
+                false => Differs(shown),
+            }
+        })
+    })
+}
+
+/// `144 at 26.562 GB/s`: the number and the rate.
+fn nvlinks(entry: &str) -> Option<(f64, f64)> {
+    let (count, rate) = entry.split_once(" at ")?;
+    let rate: f64 = rate.split_whitespace().next()?.parse().ok()?;
+    Some((f64::from(count.trim().parse::<u16>().ok()?), rate)).filter(|_| rate > 0.0 && rate < 1000.0)
+}
+
+fn nvlink(evidence: &Evidence<'_>) -> Outcome {
+    let Instance { gpus, nvlink_gb_s, .. } = &evidence.inventory.instance;
+    evidence.each_fact("nvlinks", |value| {
+        let Value::Names(entries) = value else { return NotSeen(format!("unexpected list: {value}")) };
+        let shown = entries.join(", ");
+        let of_gpu = match entries.as_slice() {
+            [] => return NotSeen("the probe lists no NVLink".to_owned()),
+            [entry] => nvlinks(entry).map(|(count, rate)| count * rate / f64::from(*gpus)),
+            // Some are slower than others, or not there.
+            _ => return Differs(shown),
+        };
+        match of_gpu {
+            None => NotSeen(format!("unexpected list: {shown}")),
+            // Drivers report the rate of the wire or that of the data.
+            Some(of_gpu) if of_gpu >= nvlink_gb_s * 0.98 => Holds(shown),
+            Some(of_gpu) => {
+                Differs(format!("{shown}: {of_gpu:.0} GB/s of a GPU, the profile has {nvlink_gb_s}"))
+            }
+        }
     })
 }
 

@@ -85,6 +85,25 @@ devices() {
   if [[ -n $rows ]]; then section counters 0 "$rows"; else section counters absent 'no device has hw_counters'; fi
 }
 
+# A line for each root port above an EFA device, parted by `|`: address, speed and width of its link.
+host_links() {
+  local root=$1 device path address speed rows= seen='|'
+  for device in "$root"/*/; do
+    device=${device%/}
+    one "$device/device/vendor"
+    [[ $text == 0x1d0f || $text == - ]] || continue
+    path=$(bridges "$device/device")
+    address=${path%%/*}
+    # A device without a bridge above it shows its own link alone.
+    [[ $path == */* && $seen != *"|$address|"* ]] || continue
+    seen+="$address|"
+    one "/sys/bus/pci/devices/$address/current_link_speed"; speed=$text
+    one "/sys/bus/pci/devices/$address/current_link_width"
+    rows+="$address|$speed|$text"$'\n'
+  done
+  if [[ -n $rows ]]; then section host_links 0 "$rows"; else section host_links absent 'sysfs shows no root port of a NIC'; fi
+}
+
 # The addresses on the way from the root of PCI to a device.
 bridges() {
   local path
@@ -107,6 +126,20 @@ gpus() {
   section gpus 0 "$rows"
 }
 
+# The options of a training script and of what lies beside it, and the data set that it names.
+options_of() {
+  local text
+  if [[ ! -r $1 ]]; then
+    section fsdp_options absent "not readable: $1"
+    return
+  fi
+  text=$(
+    bounded grep -r -h -o -E --include='*.py' -e '--[a-z][a-z0-9_]+' -e 'allenai/c4' "${1%/*}" 2> /dev/null |
+      head -c 60000 | sort -u
+  )
+  section fsdp_options 0 "$text" 400
+}
+
 # The help of a program, and whether it was built with CUDA.
 flow_tool() {
   local path
@@ -127,6 +160,7 @@ main() {
   file_of efa_packages /opt/amazon/efa_installed_packages
   file_of efa_module /sys/module/efa/version
   devices "${root//\{host\}/"$node"}"
+  host_links "${root//\{host\}/"$node"}"
   gpus
   command_of fi_info_version 5 fi_info --version
   command_of fi_info 400 fi_info -p efa -t FI_EP_RDM
@@ -140,6 +174,7 @@ main() {
   command_of nsys 3 nsys --version
   command_of torchrun 3 torchrun --help
   if [[ -r $fsdp ]]; then section fsdp 0 "$fsdp"; else section fsdp absent "not readable: $fsdp"; fi
+  options_of "$fsdp"
   section interfaces 0 "$(cd /sys/class/net 2> /dev/null && printf '%s\n' *)"
   section memlock 0 "$(ulimit -l)"
   if [[ $peer != - ]]; then command_of peer 5 ssh -o BatchMode=yes -o ConnectTimeout=10 "$peer" true; fi

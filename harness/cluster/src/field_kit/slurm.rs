@@ -1,11 +1,15 @@
 //! What the harness assumes of Slurm.
 
 use super::Outcome::{self, Differs, Holds, NotSeen};
+use super::node::base_name;
 use super::{Assumption, Evidence, On, assumption};
 use base::text;
 use config::facts::compare_versions;
+use config::inventory::instance::is_ec2_type;
 use job::script::GpuRequest;
+use model::artefact::JobProperties;
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 const CONFIG: &str = "scontrol show config";
 
@@ -28,7 +32,7 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
     ),
     assumption(
         "slurm.gres",
-        "nodes have their GPUs as GRES, or none where `gpus = \"none\"`",
+        "nodes have their GPUs as GRES, or none of them does and `gpus` is \"none\" or \"auto\"",
         "sinfo %G",
         "AWS hyperpod-precheck.py: `--gres` is not supported there by default",
         On::Slurm,
@@ -99,6 +103,22 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
         powered_up,
     ),
     assumption(
+        "slurm.boot_time",
+        "a node that is powered down boots within the default `queue_limit_s`, 3600 s",
+        CONFIG,
+        "man slurm.conf, ResumeTimeout; ParallelCluster sets 1800 s",
+        On::Slurm,
+        boot_time,
+    ),
+    assumption(
+        "slurm.instance_type",
+        "the instance types among features and partitions are the inventory's",
+        "sinfo --Node %f %P",
+        "ParallelCluster has p5.48xlarge among the features, HyperPod ml.p5.48xlarge as partition",
+        On::Slurm,
+        instance_type,
+    ),
+    assumption(
         "slurm.request",
         "Slurm takes a job with all that the inventory asks for",
         "sbatch --test-only",
@@ -108,7 +128,7 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
     ),
     Assumption {
         id: "slurm.pyxis",
-        assumed: "srun has Pyxis's options, `--container-env` among them",
+        assumed: "srun has the options of Pyxis that jobs are given, `--container-env` among them",
         checked_by: "srun --help",
         source: "NVIDIA/pyxis, args.c",
         on: On::Container,
@@ -166,12 +186,13 @@ fn gres(evidence: &Evidence<'_>) -> Outcome {
         listed.sort_unstable();
         listed.dedup();
         let has_gpus = |row: &&str| gres_gpus(row) == Some(gpus);
+        let has_none = listed.iter().all(|row| gres_gpus(row).is_none());
         match listed.as_slice() {
             [] => NotSeen("sinfo lists no such partition".to_owned()),
             // Where the inventory asks for none, there must be none: else jobs would not see their GPUs.
-            rows if slurm.gpus == Some(GpuRequest::None) => {
-                holds_if(rows.iter().all(|row| gres_gpus(row).is_none()), rows.join("; "))
-            }
+            rows if slurm.gpus == Some(GpuRequest::None) => holds_if(has_none, rows.join("; ")),
+            // A run asks for none then.
+            rows if slurm.gpus.is_none() && has_none => Holds(rows.join("; ")),
             rows => holds_if(rows.iter().all(has_gpus), rows.join("; ")),
         }
     })
@@ -284,6 +305,37 @@ fn powered_up(evidence: &Evidence<'_>) -> Outcome {
     })
 }
 
+fn boot_time(evidence: &Evidence<'_>) -> Outcome {
+    let most_s = JobProperties::default().queue_limit_s;
+    seen(evidence.config("ResumeTimeout"), |value| {
+        match value.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()) {
+            Some(seconds) => holds_if(seconds <= most_s, value.to_owned()),
+            None => NotSeen(format!("ResumeTimeout is not a number: {value}")),
+        }
+    })
+}
+
+/// Rows are NODE|STATE|PARTITION|FEATURES.
+fn instance_type(evidence: &Evidence<'_>) -> Outcome {
+    let wanted = base_name(&evidence.inventory.instance);
+    seen(evidence.cluster("nodes"), |section| {
+        let ours = section.names().filter(|row| {
+            let node = row.split('|').next().unwrap_or_default();
+            evidence.inventory.nodes.iter().any(|known| known == node)
+        });
+        let words = ours.flat_map(|row| row.split('|').skip(2).flat_map(|field| field.split(',')));
+        let types: BTreeSet<&str> =
+            words.map(|word| word.trim().trim_end_matches('*')).filter(|word| is_ec2_type(word)).collect();
+        let family = |name: &str| name.trim_start_matches("ml.").split('.').next() == Some(wanted);
+        let shown = types.iter().copied().collect::<Vec<_>>().join(" ");
+        match (types.is_empty(), types.iter().all(|name| family(name))) {
+            (true, _) => NotSeen("no feature or partition names an instance type".to_owned()),
+            (false, true) => Holds(shown),
+            (false, false) => Differs(format!("{shown}, the inventory has {wanted}")),
+        }
+    })
+}
+
 fn request(evidence: &Evidence<'_>) -> Outcome {
     match evidence.here.get("request") {
         Some(Ok(section)) if section.status == Some(0) => Holds("accepted".to_owned()),
@@ -299,9 +351,18 @@ fn request(evidence: &Evidence<'_>) -> Outcome {
 }
 
 fn pyxis(evidence: &Evidence<'_>) -> Outcome {
+    const GIVEN: [&str; 6] = [
+        "--container-image",
+        "--container-mounts",
+        "--container-env",
+        "--container-workdir",
+        "--container-mount-home",
+        "--container-remap-root",
+    ];
+    let keeps = evidence.inventory.container.as_ref().is_some_and(|container| container.reuse);
     seen(evidence.cluster("srun_help"), |section| {
-        let has = ["--container-image", "--container-mounts", "--container-env"];
-        let missing: Vec<&str> = has.into_iter().filter(|option| !section.contains(option)).collect();
+        let given = GIVEN.into_iter().chain(keeps.then_some("--container-name"));
+        let missing: Vec<&str> = given.filter(|option| !section.contains(option)).collect();
         match missing.is_empty() {
             true => Holds("all of them".to_owned()),
             false => Differs(format!("srun has no {}", missing.join(", "))),

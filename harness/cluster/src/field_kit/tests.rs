@@ -3,6 +3,7 @@
 use super::evidence::{Evidence, NodeEvidence, Section, read_sections};
 use super::{Finding, Outcome, check, counts, render};
 use config::inventory::{Instances, Inventory};
+use model::artefact::{Probe, ProbedNode, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -56,7 +57,8 @@ fn answers_of_slurm_show_what_holds() {
         ("slurm.release", "version", 0, "what", 'n', "no release"),
         ("slurm.gres", "partitions", 0, "gpu*|gpu:h100:8(S:0-1)|p5.48xlarge|idle|2", 'h', "gpu:h100"),
         // Stock HyperPod.
-        ("slurm.gres", "partitions", 0, "gpu*|(null)|(null)|idle|2", 'd', "(null)"),
+        ("slurm.gres", "partitions", 0, "gpu*|(null)|(null)|idle|2", 'h', "(null)"),
+        ("slurm.gres", "partitions", 0, "gpu*|(null)|x|idle|1\ngpu*|gpu:8|x|idle|1", 'd', "(null); gpu:8"),
         ("slurm.gres", "partitions", 0, "gpu*|gpu:4|(null)|idle|2", 'd', "gpu:4"),
         ("slurm.gres", "partitions", 1, refused, 'n', "Unable to contact"),
         (
@@ -123,6 +125,23 @@ fn answers_of_slurm_show_what_holds() {
         ("slurm.request", "nodes", 0, "lab-1|idle|gpu*|x", 'n', "not queried"),
         ("slurm.powered_up", "nodes", 0, "lab-1|mix|gpu*|x\nlab-2|alloc|gpu*|x", 'h', "2 nodes"),
         ("slurm.powered_up", "nodes", 0, "lab-1|idle~|gpu*|x\nlab-2|idle|gpu*|x", 'd', "lab-1: idle~"),
+        ("slurm.boot_time", "config", 0, "ResumeTimeout           = 1800 sec", 'h', "1800 sec"),
+        ("slurm.boot_time", "config", 0, "ResumeTimeout           = 3601 sec", 'd', "3601 sec"),
+        ("slurm.boot_time", "config", 0, "ResumeTimeout           = INFINITE", 'n', "not a number"),
+        ("slurm.boot_time", "config", 0, "MinJobAge = 300 sec", 'n', "no ResumeTimeout"),
+        // ParallelCluster, HyperPod, another queue, and a cluster that names no types.
+        ("slurm.instance_type", "nodes", 0, "lab-1|idle|gpu*|static,p5.48xlarge,efa", 'h', "p5.48xlarge"),
+        ("slurm.instance_type", "nodes", 0, "lab-1|idle|ml.p5.48xlarge*|(null)", 'h', "ml.p5.48xlarge"),
+        ("slurm.instance_type", "nodes", 0, "lab-1|idle|gpu*|p5en.48xlarge", 'd', "the inventory has p5"),
+        (
+            "slurm.instance_type",
+            "nodes",
+            0,
+            "lab-1|idle|gpu*|efa\nx|idle|gpu*|p5.48xlarge",
+            'n',
+            "no feature",
+        ),
+        ("slurm.instance_type", "nodes", 1, refused, 'n', "Unable to contact"),
     ] {
         let evidence = Evidence {
             inventory: &inventory,
@@ -131,6 +150,32 @@ fn answers_of_slurm_show_what_holds() {
             probe: None,
         };
         assert_outcome(&outcome(&evidence, id), wanted, part, &format!("{id} of {text:?}"));
+    }
+}
+
+#[test]
+fn gres_is_compared_with_how_the_inventory_asks_for_gpus() {
+    let (none, eight) = ("gpu*|(null)|(null)|idle|2", "gpu*|gpu:8|(null)|idle|2");
+    for (gpus, text, wanted) in [
+        ("gres", none, 'd'),
+        ("gres", eight, 'h'),
+        ("none", none, 'h'),
+        // Jobs would not see their GPUs.
+        ("none", eight, 'd'),
+        ("auto", none, 'h'),
+        ("auto", eight, 'h'),
+    ] {
+        let inventory = inventory(&format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"lab-[1-2]\"\npaths = {{ shared = \"/fsx/lab\" }}\n\
+             reach = {{ via = \"slurm\", partition = \"gpu\", gpus = \"{gpus}\" }}\n"
+        ));
+        let evidence = Evidence {
+            inventory: &inventory,
+            here: BTreeMap::from([here("partitions", 0, text)]),
+            nodes: Vec::new(),
+            probe: None,
+        };
+        assert_outcome(&outcome(&evidence, "slurm.gres"), wanted, "", &format!("{gpus} of {text}"));
     }
 }
 
@@ -161,6 +206,11 @@ const PERFTEST_4_5: &str = "Usage:\n  ib_write_bw            start a server and 
 const PERFTEST_24: &str = "Usage:\n  ib_write_bw\nOptions:\n  -c, --connection=<RC/XRC/UC/DC/SRD>\n  -d, --ib-dev=<dev>\n  \
     -F, --CPU-freq\n  -n, --iters=<iters>\n  -p, --port=<port>\n  -s, --size=<size>\n  -x, --gid-index=<index>\n      \
     --use_cuda=<cuda device id>\n";
+
+/// Options of the FSDP sample, and its data set, as the kit reads them.
+const FSDP: &str = "--checkpoint_freq\n--dataset\n--dataset_config_name\n--hidden_width\n--intermediate_size\n--logging_freq\n\
+    --max_context_width\n--max_steps\n--model_type\n--num_heads\n--num_key_value_heads\n--num_layers\n--sharding_strategy\n\
+    --tokenizer\n--train_batch_size\n--validation_freq\n--vocab_size\nallenai/c4";
 
 #[test]
 fn sections_of_a_node_show_what_holds() {
@@ -217,6 +267,24 @@ fn sections_of_a_node_show_what_holds() {
         ("node.gpu_of_nic", &[("devices", ok, &whole), ("gpus", ok, &gpu)], 'h', "32 NICs"),
         ("node.gpu_of_nic", &[("devices", ok, &whole), ("gpus", ok, &elsewhere)], 'd', "32 of 32 NICs"),
         ("node.gpu_of_nic", &[("devices", ok, &whole), ("gpus", ok, "a|b|c|")], 'n', "no PCIe path"),
+        (
+            "node.host_link",
+            &[("host_links", ok, "0000:44:00.0|16.0 GT/s PCIe|8")],
+            'h',
+            "1 link of 15.75 GB/s",
+        ),
+        // Twice as much: flows from the host's memory would not have to take turns.
+        ("node.host_link", &[("host_links", ok, "0000:44:00.0|16.0 GT/s PCIe|16")], 'd', "31.51 GB/s"),
+        (
+            "node.host_link",
+            &[("host_links", ok, "0000:44:00.0|16.0 GT/s PCIe|8\n0000:54:00.0|16.0 GT/s PCIe|4")],
+            'd',
+            "2 links of 15.75 and 7.88 GB/s",
+        ),
+        ("node.host_link", &[("host_links", ok, "0000:44:00.0|-|-")], 'n', "unexpected row"),
+        ("node.host_link", &[("host_links", ok, "x|NaN GT/s|8")], 'n', "unexpected row"),
+        ("node.host_link", &[("host_links", ok, "")], 'n', "unexpected row"),
+        ("node.host_link", &[("host_links", None, "sysfs shows no root port")], 'n', "no root port"),
         ("node.memlock", &[("memlock", ok, "unlimited")], 'h', ""),
         ("node.memlock", &[("memlock", ok, "8192")], 'd', "8192 KiB"),
         ("node.bash", &[("bash", ok, "4.2.46(2)-release")], 'h', "4.2.46"),
@@ -250,6 +318,20 @@ fn sections_of_a_node_show_what_holds() {
             'n',
             "No such file",
         ),
+        (
+            "tools.nccl_tests_mpi",
+            &[("nccl_tests_libraries", ok, "libmpi.so.40 => /opt/amazon/openmpi/lib/libmpi.so.40 (0x1)")],
+            'h',
+            "libmpi.so.40",
+        ),
+        (
+            "tools.nccl_tests_mpi",
+            &[("nccl_tests_libraries", ok, "libnccl.so.2 => /lib/libnccl.so.2 (0x1)")],
+            'd',
+            "no libmpi.so",
+        ),
+        ("tools.nccl_tests_mpi", &[("nccl_tests_libraries", ok, "statically linked")], 'n', "statically"),
+        ("tools.nccl_tests_mpi", &[("nccl_tests_libraries", Some(1), "No such file")], 'n', "No such file"),
         ("tools.efa_provider", &[("fi_info", Some(61), "fi_getinfo: -61 (No data available)")], 'd', "-61"),
         (
             "tools.efa_provider",
@@ -265,11 +347,91 @@ fn sections_of_a_node_show_what_holds() {
         ("tools.flow_tool_options", &[("ib_write_bw", ok, PERFTEST_4_5)], 'd', "no SRD"),
         ("tools.flow_tool_options", &[("ib_write_bw", ok, PERFTEST_24)], 'h', ""),
         ("tools.fsdp_sample", &[("fsdp", None, "not readable: /fsx/x")], 'n', "not readable"),
+        ("tools.fsdp_options", &[("fsdp_options", ok, FSDP)], 'h', "17 options"),
+        // As the sample was before llm-foundry's data set moved.
+        ("tools.fsdp_options", &[("fsdp_options", ok, &FSDP.replace("allenai/c4", ""))], 'd', "allenai/c4"),
+        (
+            "tools.fsdp_options",
+            &[("fsdp_options", ok, &FSDP.replace("--tokenizer", "--tokenizers"))],
+            'd',
+            "no --tokenizer",
+        ),
+        ("tools.fsdp_options", &[("fsdp_options", ok, "")], 'n', "no option is read"),
+        ("tools.fsdp_options", &[("fsdp_options", None, "not readable: /fsx/x")], 'n', "not readable"),
     ];
     for (id, sections, wanted, part) in rows {
         let nodes = vec![node(sections)];
         let evidence = Evidence { inventory: &inventory, here: BTreeMap::new(), nodes, probe: None };
         assert_outcome(&outcome(&evidence, id), *wanted, part, &format!("{id} of {sections:?}"));
+    }
+}
+
+#[test]
+fn a_profile_without_a_limit_of_its_switches_needs_links_for_all_nics() {
+    let inventory = inventory(
+        "kind = \"real\"\ninstance = \"p4de\"\nnodes = \"lab-1\"\nreach = { via = \"ssh\" }\n\
+         paths = { shared = \"/fsx/lab\" }\n",
+    );
+    for (links, wanted, part) in [
+        ("0000:10:00.0|16.0 GT/s PCIe|16", 'h', "1 link of 31.51 GB/s, for 1 x 12.5 GB/s"),
+        ("0000:10:00.0|8.0 GT/s PCIe|8", 'd', "1 link of 7.88 GB/s"),
+        ("0000:10:00.0|5.0 GT/s|8", 'd', "1 link of 4.00 GB/s"),
+    ] {
+        let nodes = vec![node(&[("host_links", Some(0), links)])];
+        let evidence = Evidence { inventory: &inventory, here: BTreeMap::new(), nodes, probe: None };
+        assert_outcome(&outcome(&evidence, "node.host_link"), wanted, part, links);
+    }
+}
+
+#[test]
+fn nvlinks_of_the_probe_are_compared_with_the_profile() {
+    let inventory = slurm();
+    for (links, wanted, part) in [
+        (Some(&["144 at 26.562 GB/s"][..]), 'h', "144 at 26.562"),
+        (Some(&["143 at 26.562 GB/s", "1 at 19.922 GB/s"]), 'd', "1 at 19.922"),
+        (Some(&["126 at 26.562 GB/s", "gpu3 has none"]), 'd', "gpu3 has none"),
+        (Some(&["136 at 26.562 GB/s"]), 'h', "136 at"),
+        (Some(&["96 at 26.562 GB/s"]), 'd', "319 GB/s of a GPU, the profile has 450"),
+        (Some(&["144 at inf GB/s"]), 'n', "unexpected list"),
+        (Some(&[]), 'n', "no NVLink"),
+        (None, 'n', "the probe has no `nvlinks`"),
+    ] {
+        let names = |links: &[&str]| Value::Names(links.iter().map(|link| (*link).to_owned()).collect());
+        let facts = links.map(|links| ("nvlinks".to_owned(), names(links)));
+        let probe = Probe {
+            format: model::artefact::Format,
+            harness: String::new(),
+            simulated: false,
+            inventory: String::new(),
+            instance: String::new(),
+            at: String::new(),
+            nodes: vec![ProbedNode { facts: facts.into_iter().collect(), ..ProbedNode::default() }],
+        };
+        let (here, nodes) = (BTreeMap::new(), Vec::new());
+        let evidence = Evidence { inventory: &inventory, here, nodes, probe: Some(probe) };
+        assert_outcome(&outcome(&evidence, "node.nvlink"), wanted, part, &format!("{links:?}"));
+    }
+}
+
+#[test]
+fn pyxis_has_the_options_that_jobs_are_given() {
+    let whole = "--container-image=x\n--container-mounts=x\n--container-env=x\n--container-workdir=x\n\
+                 --container-mount-home\n--container-remap-root\n";
+    let kept = format!("{whole}--container-name=x\n");
+    for (reuse, status, text, wanted, part) in [
+        (false, 0, whole, 'h', "all of them"),
+        (true, 0, kept.as_str(), 'h', "all of them"),
+        (true, 0, whole, 'd', "srun has no --container-name"),
+        (false, 0, "--container-image=x\n", 'd', "--container-workdir"),
+        (false, 1, "srun: error: x", 'n', "srun: error"),
+    ] {
+        let inventory = inventory(&format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"lab-1\"\nreach = {{ via = \"slurm\" }}\n\
+             paths = {{ shared = \"/fsx/lab\" }}\ncontainer = {{ image = \"/fsx/a.sqsh\", reuse = {reuse} }}\n"
+        ));
+        let here = BTreeMap::from([here("srun_help", status, text)]);
+        let evidence = Evidence { inventory: &inventory, here, nodes: Vec::new(), probe: None };
+        assert_outcome(&outcome(&evidence, "slurm.pyxis"), wanted, part, text);
     }
 }
 

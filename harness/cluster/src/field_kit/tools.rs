@@ -48,6 +48,14 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
         nccl_tests_libraries,
     ),
     assumption(
+        "tools.nccl_tests_mpi",
+        "nccl-tests was built with MPI: else each rank measures itself alone",
+        "ldd all_reduce_perf",
+        "nccl-tests, src/Makefile: MPI=1, as AWS's nccl-tests.Dockerfile builds it",
+        On::Host,
+        nccl_tests_mpi,
+    ),
+    assumption(
         "tools.plugin",
         "aws-ofi-nccl is installed: without it NCCL talks TCP",
         "the probe",
@@ -110,6 +118,14 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
         "awsome-distributed-training, 3.test_cases/pytorch/FSDP",
         On::Host,
         fsdp_sample,
+    ),
+    assumption(
+        "tools.fsdp_options",
+        "the FSDP sample knows the options that `fsdp-p5` gives it, and the data set allenai/c4",
+        "its options, by grep",
+        "awsome-distributed-training, FSDP/src/model_utils/arguments.py; llm-foundry PR 1553",
+        On::Host,
+        fsdp_options,
     ),
     assumption(
         "tools.peer",
@@ -189,6 +205,22 @@ fn nccl_tests_libraries(evidence: &Evidence<'_>) -> Outcome {
             match missing.is_empty() {
                 true => Holds(format!("{} libraries", section.names().count())),
                 false => Differs(format!("not found: {}", missing.join(" "))),
+            }
+        })
+    })
+}
+
+fn nccl_tests_mpi(evidence: &Evidence<'_>) -> Outcome {
+    evidence.each(|sections| {
+        seen(section(sections, "nccl_tests_libraries"), |section| {
+            // A static program lists none, and nothing of what is within.
+            if !section.contains("=>") {
+                return NotSeen(format!("ldd lists no library: {}", section.first()));
+            }
+            let mut names = section.names().filter_map(|line| line.split_whitespace().next());
+            match names.find(|name| name.starts_with("libmpi.so")) {
+                Some(name) => Holds(name.to_owned()),
+                None => Differs("all_reduce_perf is linked to no libmpi.so".to_owned()),
             }
         })
     })
@@ -326,6 +358,40 @@ fn nsys(evidence: &Evidence<'_>) -> Outcome {
 
 fn fsdp_sample(evidence: &Evidence<'_>) -> Outcome {
     evidence.each(|sections| seen(section(sections, "fsdp"), |section| Holds(section.first().to_owned())))
+}
+
+fn fsdp_options(evidence: &Evidence<'_>) -> Outcome {
+    const GIVEN: [&str; 17] = [
+        "--max_steps",
+        "--train_batch_size",
+        "--sharding_strategy",
+        "--logging_freq",
+        "--checkpoint_freq",
+        "--validation_freq",
+        "--model_type",
+        "--tokenizer",
+        "--dataset",
+        "--dataset_config_name",
+        "--num_layers",
+        "--hidden_width",
+        "--intermediate_size",
+        "--num_heads",
+        "--num_key_value_heads",
+        "--max_context_width",
+        "--vocab_size",
+    ];
+    evidence.each(|sections| {
+        seen(section(sections, "fsdp_options"), |section| {
+            if section.names().next().is_none() {
+                return NotSeen("no option is read from the sample".to_owned());
+            }
+            match (lacks(section, &GIVEN), section.contains("allenai/c4")) {
+                (Holds(_), true) => Holds(format!("{} options, allenai/c4", GIVEN.len())),
+                (Holds(_), false) => Differs("it does not name allenai/c4".to_owned()),
+                (other, _) => other,
+            }
+        })
+    })
 }
 
 fn peer(evidence: &Evidence<'_>) -> Outcome {

@@ -161,14 +161,14 @@ fn lacks_room(node: &ProbedNode, inventory: &Inventory) -> Vec<String> {
 }
 
 /// Whether nothing of the node itself keeps it from passing: its GPUs are in use, the shared folder has no room, no
-/// machine is there, or what runs on it beside us leaves it short of memory, disk or processes. A folder that is full on
-/// some nodes only is not the one that they share.
+/// machine is there, Slurm's GRES gives jobs no GPUs of it, or what runs on it beside us leaves it short of memory, disk or
+/// processes. A folder that is full on some nodes only is not the one that they share.
 pub fn is_external(node: &ProbedNode, made: &Probe, inventory: &Inventory) -> bool {
     let mut probed = made.nodes.iter().filter(|node| node.unprobed.is_none());
     let is_shared = probed.all(|other| !lacks_room(other, inventory).is_empty());
     // Counted, not compared: an older version worded the reasons of a stored probe otherwise.
     let room = if is_shared { lacks_room(node, inventory).len() } else { 0 };
-    let elsewhere = [BUSY, NO_MACHINE, PRESSURE];
+    let elsewhere = [BUSY, NO_MACHINE, NO_GRES, PRESSURE];
     let is_elsewhere = |why: &&String| elsewhere.iter().any(|begin| why.starts_with(begin));
     let others = node.unfit.iter().filter(is_elsewhere).count();
     room + others > 0 && node.unfit.len() == room + others
@@ -177,6 +177,8 @@ pub fn is_external(node: &ProbedNode, made: &Probe, inventory: &Inventory) -> bo
 const BUSY: &str = "busy: ";
 /// The queue knows a name, and nothing runs behind it.
 pub(super) const NO_MACHINE: &str = "no machine: ";
+/// Slurm's configuration of the node: it refuses there what it takes on the others.
+pub(super) const NO_GRES: &str = "no GRES: ";
 /// Of the node, as Kubernetes reports it: whose pods and files they are is not known.
 pub(super) const PRESSURE: &str = "pressure: ";
 const ROOM: &str = "shared_free";

@@ -15,7 +15,7 @@ mod table;
 
 pub use fitness::{is_external, weigh};
 pub(crate) use on_node::{NodeJob, on_node};
-pub use probing::{NotMade, Probing, asked_to_end, make};
+pub use probing::{NotMade, Probing, asked_to_end, gres, make};
 pub use request::{CLOCK, ProbeRequest};
 pub use slurm::read_srun;
 pub use standards::hold_to;

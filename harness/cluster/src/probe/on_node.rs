@@ -46,6 +46,8 @@ pub(crate) struct NodeState {
     pub unusable: Option<String>,
     /// It is powered down, and boots for the job that comes to it.
     pub boots: bool,
+    /// The GPUs that its GRES names, 0 where it names none; nothing where that is not reported.
+    pub gres_gpus: Option<u32>,
 }
 
 /// What a server reports of a node.

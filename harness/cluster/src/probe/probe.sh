@@ -279,6 +279,35 @@ libraries() {
   if [[ -n $text ]]; then fact nccl "$text"; else none nccl 'no libnccl.so.2 with a version'; fi
 }
 
+# The plugin of NCCL's Inspector: the one that the inventory names, else where the loader looks for it.
+inspector() {
+  local name=libnccl-profiler-inspector.so path folder
+  local -a folders
+  for path; do
+    [[ ${path##*/} == *inspector*.so* ]] || continue
+    if [[ -f $path && -r $path ]]; then
+      fact nccl_inspector "$path"
+    else
+      none nccl_inspector "no such file, or not readable: $path"
+    fi
+    return
+  done
+  library_folders
+  for folder in "${folders[@]}"; do
+    if [[ -n $folder && -r $folder/$name ]]; then
+      fact nccl_inspector "$folder/$name"
+      return
+    fi
+  done
+  text=
+  if has ldconfig; then text=$(bounded ldconfig -p 2> /dev/null | grep -m 1 -F "$name"); fi
+  if [[ $text == *'=> '* ]]; then
+    fact nccl_inspector "${text##*=> }"
+  else
+    none nccl_inspector "no $name in LD_LIBRARY_PATH or in the loader's folders"
+  fi
+}
+
 nccl_tests() {
   local program row
   if [[ ! -d $1 ]]; then
@@ -495,6 +524,7 @@ main() {
   nics "$4" "$5" "$6"
   fabric
   libraries
+  inspector "${@:8}"
   nccl_tests "$3"
   flow_tools
   launchers

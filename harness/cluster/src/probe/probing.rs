@@ -3,7 +3,7 @@
 
 use super::answer::{self, Answer};
 use super::clock::Offset;
-use super::fitness;
+use super::fitness::{self, NO_GRES};
 use super::on_node::{NodeJob, NodeState, Reported, on_node};
 use super::request::{CLOCK, ProbeRequest};
 use crate::interrupt;
@@ -12,7 +12,7 @@ use crate::reach::{Command, Host, Reach};
 use crate::run::Clock;
 use base::digest::sha256;
 use config::facts::fact;
-use config::inventory::{Inventory, Kind, ReachBy};
+use config::inventory::{GresReport, Inventory, Kind, ReachBy};
 use futures::{StreamExt, stream};
 use model::artefact::{Format, Probe, ProbedNode};
 use std::collections::BTreeMap;
@@ -81,12 +81,32 @@ pub async fn asked_to_end() -> i32 {
     }
 }
 
+/// What Slurm reports of the GRES of nodes, by one question; nothing is started on them.
+pub async fn gres(reach: &dyn Reach, inventory: &Inventory, nodes: &[String]) -> GresReport {
+    gres_in(&on_node(&inventory.reach).states(reach).await, nodes)
+}
+
+fn gres_in(states: &BTreeMap<String, NodeState>, nodes: &[String]) -> GresReport {
+    let gpus = |node: &String| states.get(node).and_then(|state| state.gres_gpus);
+    GresReport::new(nodes.iter().map(|node| (node.as_str(), gpus(node))))
+}
+
 async fn all(probing: &Probing<'_>) -> Vec<ProbedNode> {
     let launcher = on_node(&probing.inventory.reach);
     let states = launcher.states(probing.reach).await;
     let reported = launcher.reported(probing.nodes).await;
     let minutes = launcher.minutes(probing.reach).await;
-    let before = |node: &String| Before { state: states.get(node), reported: reported.get(node), minutes };
+    let gres = gres_in(&states, probing.nodes);
+    let is_open = probing.inventory.leaves_gpu_request_open();
+    let mut inventory = probing.inventory.clone();
+    inventory.settle_gpu_request(gres.request());
+    let probing = &Probing { inventory: &inventory, ..*probing };
+    let before = |node: &String| Before {
+        state: states.get(node),
+        reported: reported.get(node),
+        minutes,
+        lacks_gres: is_open && gres.is_without(node),
+    };
     let asked = probing.nodes.iter().map(|node| one(probing, node, before(node)));
     stream::iter(asked).buffered(probing.fanout.max(1)).collect().await
 }
@@ -96,20 +116,28 @@ struct Before<'a> {
     state: Option<&'a NodeState>,
     reported: Option<&'a Reported>,
     minutes: u32,
+    /// Other nodes have GPUs as GRES, by which jobs ask for them.
+    lacks_gres: bool,
 }
 
 async fn one(probing: &Probing<'_>, node: &str, before: Before<'_>) -> ProbedNode {
-    let Before { state, reported, minutes } = before;
+    let Before { state, reported, minutes, lacks_gres } = before;
     let reported = reported.cloned().unwrap_or_default();
     let mut probed = ProbedNode {
         node: node.to_owned(),
         slurm: state.map(|state| state.state.clone()),
+        gres_gpus: state.and_then(|state| state.gres_gpus),
         facts: reported.facts,
         unknown: reported.unknown,
         ..ProbedNode::default()
     };
     if let Some(why) = state.and_then(|state| state.unusable.clone()).or(reported.unusable) {
         probed.unfit.push(why);
+        return probed;
+    }
+    if lacks_gres {
+        let why = "Slurm's GRES of it names no GPU, that of other nodes does; set `gpus` in `[reach]`";
+        probed.unfit.push(format!("{NO_GRES}{why}"));
         return probed;
     }
     let ask = ProbeRequest::for_node(probing.inventory, node);

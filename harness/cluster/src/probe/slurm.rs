@@ -2,6 +2,7 @@
 
 use super::fitness::NO_MACHINE;
 use super::on_node::{NodeJob, NodeState, OnNode};
+use crate::reach::slurm_gres::gpus;
 use crate::reach::slurm_state::{StateSet, refused_instance};
 use crate::reach::{Command, Host, Reach, Wait};
 use config::inventory::SlurmReach;
@@ -42,7 +43,7 @@ impl OnNode for SlurmReach {
 
 /// By node. A query that fails says nothing about any of them.
 async fn states(reach: &dyn Reach) -> Result<BTreeMap<String, NodeState>, String> {
-    let argv = ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"];
+    let argv = ["sinfo", "--noheader", "--Node", "--format=%N|%T|%G|%E"];
     let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await;
     let answer = answer.map_err(|error| error.to_string())?;
     if !answer.succeeded() {
@@ -55,8 +56,9 @@ fn read_states(text: &str) -> BTreeMap<String, NodeState> {
     let mut states: BTreeMap<String, NodeState> = BTreeMap::new();
     for line in text.lines() {
         // A reason may hold anything, the separator too.
-        let mut fields = line.splitn(3, '|').map(str::trim);
+        let mut fields = line.splitn(4, '|').map(str::trim);
         let (Some(node), Some(state)) = (fields.next(), fields.next()) else { continue };
+        let gres_gpus = fields.next().filter(|gres| !gres.is_empty()).map(|gres| gpus(gres).unwrap_or(0));
         let reason = fields.next().unwrap_or_default();
         let unusable = unusable(state).then(|| match (reason, refused_instance(reason)) {
             ("" | "none", _) => format!("Slurm reports it as {state}"),
@@ -67,7 +69,8 @@ fn read_states(text: &str) -> BTreeMap<String, NodeState> {
         });
         // A node is listed once for each of its partitions, and is the same in all.
         let boots = StateSet::parse(state).boots();
-        states.entry(node.to_owned()).or_insert(NodeState { state: state.to_owned(), unusable, boots });
+        let state = NodeState { state: state.to_owned(), unusable, boots, gres_gpus };
+        states.entry(node.to_owned()).or_insert(state);
     }
     states
 }
@@ -174,8 +177,9 @@ mod tests {
 
     #[test]
     fn nodes_that_slurm_bars_are_reported_with_its_reason() {
-        let text = "n1|idle|none\nn2|drained|bad|NIC\nn2|drained|bad|NIC\nn3|down*|Not responding\n\
-                    n4|mixed|none\nn5|idle*|none\nn6|reserved|maintenance\nn7|IDLE+DRAIN|x\nn8|draining@|y\n\nodd\n";
+        let text = "n1|idle|gpu:8|none\nn2|drained|gpu:8|bad|NIC\nn2|drained|gpu:8|bad|NIC\n\
+                    n3|down*|gpu:8|Not responding\nn4|mixed|gpu:8|none\nn5|idle*|gpu:8|none\n\
+                    n6|reserved|gpu:8|maintenance\nn7|IDLE+DRAIN|gpu:8|x\nn8|draining@|gpu:8|y\n\nodd\n";
         let states = read_states(text);
         let why = |node: &str| states[node].unusable.as_deref();
         assert_eq!(why("n1"), None);
@@ -184,13 +188,21 @@ mod tests {
         assert_eq!((why("n4"), why("n6")), (None, None));
         assert_eq!(why("n5"), Some("Slurm reports it as idle*"));
         assert!(why("n7").is_some() && why("n8").is_some());
-        let text = "n1|down~|(Code:InsufficientInstanceCapacity)Temporarily disabling node due to insufficient capacity.\n\
-                    n2|idle|(Code:InsufficientInstanceCapacity)Failure when resuming nodes\n";
+        let text = "n1|down~|(null)|(Code:InsufficientInstanceCapacity)Temporarily disabling node due to insufficient capacity.\n\
+                    n2|idle|(null)|(Code:InsufficientInstanceCapacity)Failure when resuming nodes\n";
         let states = read_states(text);
         let absent =
             "no machine: EC2 gave no instance (InsufficientInstanceCapacity); Slurm reports it as down~";
         assert_eq!(states["n1"].unusable.as_deref(), Some(absent));
         assert_eq!(states["n2"].unusable, None);
+    }
+
+    #[test]
+    fn a_gres_that_names_no_gpu_is_0_and_one_that_is_not_reported_is_unknown() {
+        let text = "n1|idle|gpu:h100:8(S:0-1)|none\nn2|idle|(null)|none\nn3|idle|nvme:2|none\nn4|idle||none\nn5|idle\n";
+        let states = read_states(text);
+        let gpus = ["n1", "n2", "n3", "n4", "n5"].map(|node| states[node].gres_gpus);
+        assert_eq!(gpus, [Some(8), Some(0), Some(0), None, None]);
     }
 
     #[test]

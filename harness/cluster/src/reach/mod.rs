@@ -16,6 +16,7 @@ pub mod shared_folder;
 mod shell_text;
 pub mod sink;
 pub mod slurm_calls;
+pub(crate) mod slurm_gres;
 pub(crate) mod slurm_refusal;
 pub mod slurm_state;
 pub mod stall_request;

@@ -1,5 +1,6 @@
 //! What the crate does, on the simulated cluster.
 
 mod drain;
+mod gres;
 mod probe;
 mod probe_messages;

@@ -62,7 +62,7 @@ fn healthy_nodes_report_all_facts_and_are_fit_and_alike() {
                 (&None, &[][..], &[][..])
             );
             assert_eq!(node.facts["gpus"], Value::Number(8));
-            assert_eq!(node.facts["nccl"], Value::Text("2.27.7".into()));
+            assert_eq!(node.facts["nccl"], Value::Text("2.30.7".into()));
             assert!(matches!(&node.facts["nics"], Value::Names(nics) if nics.len() == 32));
             assert_eq!(node.unknown.keys().collect::<Vec<_>>(), ["instance"], "{via}");
             assert_eq!(node.fingerprint, made.nodes[0].fingerprint);

@@ -51,7 +51,7 @@ const fn node_fact(name: &'static str, kind: FactType, about: &'static str) -> F
 }
 
 /// Every fact that a probe may report.
-pub const FACTS: [Fact; 90] = [
+pub const FACTS: [Fact; 91] = [
     shared_fact("gpus", FactType::Count, "GPUs that nvidia-smi lists"),
     shared_fact("gpu", FactType::Text, "their model, as the driver calls it"),
     shared_fact("driver", FactType::Version, "NVIDIA's driver"),
@@ -86,6 +86,11 @@ pub const FACTS: [Fact; 90] = [
     shared_fact("libfabric", FactType::Version, "libfabric"),
     shared_fact("ofi_nccl", FactType::Version, "NCCL's plugin for libfabric"),
     shared_fact("nccl", FactType::Version, "NCCL, by its library's name"),
+    shared_fact(
+        "nccl_inspector",
+        FactType::Text,
+        "the plugin of NCCL's Inspector: `nccl_inspector` of `[paths]`, else where the loader looks",
+    ),
     shared_fact("nccl_tests", FactType::Names, "programs of nccl-tests"),
     shared_fact(
         "nccl_tests_missing_libraries",

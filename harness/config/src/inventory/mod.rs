@@ -2,6 +2,7 @@
 //! it. Instance types have files of their own (`instance.rs`); reaching the nodes is the business of `reach`.
 
 pub(crate) mod form;
+mod gres;
 pub mod instance;
 mod launcher;
 mod read;
@@ -10,6 +11,7 @@ mod stack;
 mod topology;
 mod world;
 
+pub use gres::GresReport;
 pub use instance::{FlowOp, Instance, Instances, Transport};
 pub use launcher::{
     JobNeeds, JobSite, KubernetesReach, LaunchPlanner, ReachBy, SlurmReach, SshReach, SshStart, Toleration,

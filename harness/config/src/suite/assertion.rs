@@ -8,7 +8,7 @@ use base::suggest::nearest;
 use metric::{Dim, MetricSpec, Names, Role};
 use recipes::catalogue::Catalogue;
 use recipes::kernel_class::CLASSES;
-use recipes::recipe::nccl_tests;
+use recipes::recipe::{inspector, nccl_tests};
 use std::collections::BTreeMap;
 
 pub(super) const PLACES: [(&str, Place); 3] =
@@ -118,6 +118,13 @@ fn metric_of<'a>(value: &Value<'_>, case: &Case, catalogue: &'a Catalogue) -> Op
         given.flat_map(|spec| spec.metrics)
     };
     if let Some(metric) = own().find(|metric| metric.name == name) {
+        if metric.name == inspector::OVERHEAD.name && case.evidence.control_run.is_none() {
+            value.diagnostic_with(
+                format!("`{name}` compares with a run without Inspector, and this case has none"),
+                "add `control_run = true` to `evidence`",
+            );
+            return None;
+        }
         return Some(metric);
     }
     let lower = name.to_lowercase();

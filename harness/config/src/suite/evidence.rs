@@ -1,8 +1,11 @@
 //! `[case.evidence]`: what ranks write of themselves without a profiler.
 
+use super::profile::COSTS_AT_MOST;
 use super::{Evidence, Placement, Workload, form};
 use crate::toml_reader::Table;
+use crate::toml_reader::quantity::share_of;
 use metric::op::Op;
+use recipes::recipe::nccl_tests;
 
 /// The collectives whose bandwidth Inspector knows. Others are made of sends and receives, of whose times it is unknown
 /// whether they hold the network.
@@ -16,11 +19,15 @@ pub(super) fn read(
     placement: Option<Placement>,
 ) -> (Evidence, Option<Vec<String>>) {
     let value = table.get("evidence");
+    let has_rates = recipes.iter().flatten().any(|recipe| recipe == nccl_tests::SPEC.name);
+    let is_profiled = table.get("profile").is_some();
+    let mut control_run = None;
     let inspector = value.as_ref().and_then(|value| value.table()).and_then(|table| {
         let inspector = table.get("inspector");
-        let is_on = inspector.as_ref().and_then(|value| value.boolean());
+        let is_on = inspector.as_ref().and_then(|value| value.boolean()) == Some(true);
+        control_run = read_control_run(&table, is_on, is_profiled, has_rates);
         table.close(form::evidence);
-        inspector.filter(|_| is_on == Some(true))
+        inspector.filter(|_| is_on)
     });
     let name = recipes::recipe::inspector::SPEC.name;
     let mut recipes = recipes;
@@ -47,5 +54,35 @@ pub(super) fn read(
             );
         }
     }
-    (Evidence { inspector: inspector.is_some() }, recipes)
+    (Evidence { inspector: inspector.is_some(), control_run }, recipes)
+}
+
+/// What Inspector may cost, where each job is to run without it as well.
+fn read_control_run(table: &Table<'_>, is_on: bool, is_profiled: bool, has_rates: bool) -> Option<f64> {
+    let control_run = table.get("control_run");
+    let is_wanted = control_run.as_ref().and_then(|value| value.boolean()) == Some(true);
+    let most = table.get("costs_at_most");
+    if let Some(value) = most.as_ref().filter(|_| !is_wanted) {
+        value.diagnostic_with("`costs_at_most` needs a run without Inspector", "add `control_run = true`");
+        return None;
+    }
+    let control_run = control_run.filter(|_| is_wanted)?;
+    let wrong = match (is_on, is_profiled, has_rates) {
+        (false, ..) => {
+            Some(("this case has no Inspector that a control run could leave off", "add `inspector = true`"))
+        }
+        (_, true, _) => Some((
+            "nsys runs beside Inspector here, and the control run would show what both cost",
+            "measure Inspector in a case without `profile`",
+        )),
+        (.., false) => {
+            Some(("the control run compares rates of recipe `nccl_tests`", "add `nccl_tests` to `recipes`"))
+        }
+        _ => None,
+    };
+    if let Some((why, instead)) = wrong {
+        control_run.diagnostic_with(why, instead);
+        return None;
+    }
+    most.as_ref().map_or(Some(COSTS_AT_MOST), share_of)
 }

@@ -158,12 +158,21 @@ pub(super) fn counters() -> Form {
 
 /// `[case.evidence]`.
 pub(super) fn evidence() -> Form {
-    Form::new([Key::usual(
-        "inspector",
-        "false",
-        Type::Boolean,
-        "NCCL's Inspector (2.30 and later) records the calls of each rank; for collectives of nccl-tests",
-    )])
+    Form::new([
+        Key::usual(
+            "inspector",
+            "false",
+            Type::Boolean,
+            "NCCL's Inspector (2.30 and later) records the calls of each rank; for collectives of nccl-tests",
+        ),
+        Key::usual(
+            "control_run",
+            "false",
+            Type::Boolean,
+            "each job runs again without Inspector: `inspector.overhead` is what it costs",
+        ),
+        Key::usual("costs_at_most", "\"3 %\"", Type::Quantity, "what Inspector may cost against that"),
+    ])
 }
 
 /// `requires` of a case.

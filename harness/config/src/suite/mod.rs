@@ -158,10 +158,12 @@ pub struct Counters {
 }
 
 /// What ranks write of themselves without a profiler: `[case.evidence]`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Evidence {
     /// NCCL's Inspector records their calls; recipe `inspector` is added.
     pub inspector: bool,
+    /// Whether each job is rerun without Inspector, and what it may cost of rates and times: a fraction.
+    pub control_run: Option<f64>,
 }
 
 /// What must hold, or the case is skipped.

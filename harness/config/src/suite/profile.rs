@@ -85,7 +85,7 @@ pub(super) fn read(
 }
 
 /// Beyond this fraction a profiled rate is no longer that of the program.
-const COSTS_AT_MOST: f64 = 0.03;
+pub(super) const COSTS_AT_MOST: f64 = 0.03;
 
 /// Whether there is to be one, and what the profiler may cost.
 fn unprofiled_control_run(table: &Table<'_>) -> Option<Option<f64>> {

@@ -1,7 +1,7 @@
 //! What a job is to another of its case: run again for its own sake, without the profiler, or because the first was lost.
 //! `plan` decides when such jobs are planned, `run` when a second attempt is launched.
 
-use super::{CaseJobs, PlannedCase, PlannedJob};
+use super::{CaseJobs, FileKind, PlannedCase, PlannedJob};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,9 +18,9 @@ pub enum ControlRun {
         /// The job that it repeats, by name.
         of: String,
     },
-    /// The same without the profiler. Where that costs more than this fraction, rates and times are judged by this job.
+    /// The same without the profiler and NCCL's Inspector. Where they cost more than this fraction, rates and times are judged by this job.
     Bare {
-        /// The profiled job, by name.
+        /// The job with them, by name.
         of: String,
         /// As a fraction, such as 0.05.
         cost_at_most: f64,
@@ -36,9 +36,14 @@ impl ControlRun {
 }
 
 impl PlannedJob {
-    /// Whether it runs unprofiled beside a profiled job.
+    /// Whether it runs unprofiled, without NCCL's Inspector, beside a job with one of them.
     pub fn is_bare(&self) -> bool {
         matches!(self.control_run, Some(ControlRun::Bare { .. }))
+    }
+
+    /// Whether its ranks leave records of NCCL's Inspector.
+    pub fn is_inspected(&self) -> bool {
+        self.expected.iter().any(|file| file.kind == FileKind::Inspector)
     }
 
     /// Gives the job and the jobs that it stands beside other names.

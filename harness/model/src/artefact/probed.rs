@@ -44,6 +44,9 @@ pub struct ProbedNode {
     /// How Slurm has it, where there is Slurm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slurm: Option<String>,
+    /// The GPUs that its GRES names, 0 where it names none; `None` where Slurm did not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gres_gpus: Option<u32>,
     /// `None` where its clock was not read, or was set meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_offset: Option<ClockOffset>,

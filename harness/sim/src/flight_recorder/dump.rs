@@ -2,6 +2,7 @@
 //! up to where it waits. Its thread runs ahead of its GPU: calls behind the one that it waits in are recorded, too.
 
 use super::pickle::{Value, bytes};
+use crate::active_faults::Differs;
 use crate::execution::Execution;
 use crate::noise::Noise;
 use crate::training::{Collective, Training, Who};
@@ -15,8 +16,8 @@ pub(super) struct Moment {
     /// From there to the moment at which the ranks stood still.
     pub worked_s: f64,
     pub silent: Option<u32>,
-    /// Who calls another collective than the others.
-    pub odd: Option<u32>,
+    /// Who calls another collective than the others, or the same with another size.
+    pub odd: Option<(u32, Differs)>,
 }
 
 pub(super) struct Recorded<'a> {
@@ -96,7 +97,7 @@ impl<'a> Recorded<'a> {
     /// Whether all ranks of its communicator entered the collective of that number, and as the same one.
     fn is_done(&self, rank: usize, at: usize) -> bool {
         let members = self.members(rank, at);
-        let is_odd = |member: &usize| self.moment.odd == Some(*member as u32);
+        let is_odd = |member: &usize| self.moment.odd.is_some_and(|(odd, _)| odd as usize == *member);
         let is_mismatch = at == self.begins && members.iter().any(is_odd);
         !is_mismatch && members.iter().all(|member| self.entered[*member] > at)
     }
@@ -184,8 +185,11 @@ impl<'a> Recorded<'a> {
         let created_s = self.moment.epoch_s + self.seconds * index as f64 / total.max(1) as f64;
         let created_ns = (created_s * 1e6) as i64 * 1000;
         let members = u64::from(call.who.member(rank, training.ranks_per_node, training.nodes).1);
-        let elements = call.bytes / 2;
-        let is_other = self.moment.odd == Some(rank) && index == self.begins;
+        let odd = self.moment.odd.filter(|(odd, _)| *odd == rank && index == self.begins);
+        let differs_in = odd.map(|(_, differs_in)| differs_in);
+        let is_other = differs_in == Some(Differs::Operation);
+        // Two bytes each; whoever calls with another size, with twice as many.
+        let elements = if differs_in == Some(Differs::Size) { call.bytes } else { call.bytes / 2 };
         let (name, input, output) = match call.function {
             "ncclAllGather" => ("nccl:_all_gather_base", elements, elements * members),
             "ncclReduceScatter" => ("nccl:_reduce_scatter_base", elements * members, elements),

@@ -44,7 +44,8 @@ fn recorded<'a>(cluster: &Cluster, epoch_s: f64, execution: &'a Execution, run_s
     let ranks_per_node = execution.training.as_ref().map_or(1, |training| training.ranks_per_node);
     let (drawn, noise) = draw(cluster, execution);
     let number = |(node, rank): (usize, u32)| node as u32 * ranks_per_node + rank;
-    let odd = execution.active_faults.mismatch().map(number);
+    let odd = execution.active_faults.odd_call();
+    let odd = odd.map(|odd| (number((odd.node, odd.rank)), odd.differs_in));
     let silent = match execution.active_faults.ending {
         Some((Ending::Hang, _)) if odd.is_some() => None,
         Some((Ending::Hang, node)) => Some(number((node, drawn))),

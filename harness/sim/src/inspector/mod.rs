@@ -44,7 +44,8 @@ pub(crate) fn file(cluster: &Cluster, epoch_s: f64, over: &Over) -> Option<Strin
             let id = 0x9d00_0000_0000_0000 | (noise.whole() >> 8);
             for rank in 0..table.ranks {
                 let node = table.world.nodes.start + (rank / table.world.per_node.max(1)) as usize;
-                if execution.active_faults.output_missing(node) {
+                let faults = &execution.active_faults;
+                if faults.output_missing(node) || faults.lacks_inspector(node) {
                     continue;
                 }
                 let host =

@@ -19,7 +19,7 @@ pub(crate) struct CaseIndex<'a> {
     nodes_with_files: BTreeMap<&'a str, BTreeSet<Option<&'a str>>>,
     /// The first refused output of each job. Reports of profilers have an audit of their own.
     refused: BTreeMap<&'a str, &'a MissingFile>,
-    /// The control run of a profiled job, and what the profiler may cost.
+    /// The control run of a job, and what the profiler or NCCL's Inspector may cost it.
     control_runs: BTreeMap<&'a str, (&'a str, f64)>,
 }
 

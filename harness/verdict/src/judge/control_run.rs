@@ -1,19 +1,20 @@
-//! The profiler's overhead on a rate or a time, by the same job without it; and which of the two is judged.
+//! The overhead of the profiler, or of NCCL's Inspector, on a rate or a time, by the same job without it; and which of the two is
+//! judged.
 
 use super::case_index::CaseIndex;
 use super::gate::{self, Gate};
 use super::{CaseData, Measured, subject};
 use metric::unit::{Better, Unit};
-use model::artefact::{PlannedAssertion, Status, Verdict};
+use model::artefact::{PlannedAssertion, PlannedJob, Status, Verdict};
 use std::collections::BTreeMap;
 
 /// Whose numbers an assertion is judged by.
 pub(super) enum Chosen {
     /// Its own jobs'.
     Own,
-    /// Those of the jobs without the profiler, and why, as a message ends with it.
+    /// Those of the jobs without it, and why, as a message ends with it.
     Bare(Vec<String>, String),
-    /// The overhead of the profiler is unknown: the verdict says so.
+    /// The overhead is unknown: the verdict says so.
     Unknown,
 }
 
@@ -26,11 +27,16 @@ pub(super) fn choose(
 ) -> Chosen {
     let Some((control_runs, most)) = control_runs(data, index, assertion) else { return Chosen::Own };
     let of_controls = PlannedAssertion { jobs: control_runs.clone(), ..assertion.clone() };
+    let recorder = recorder(index, assertion);
+    let (overhead, other) = match recorder {
+        NSYS => ("profiling", "the profiler"),
+        other => (other, other),
+    };
     let unknown = |verdict: &mut Verdict, why: &str| {
         verdict.status = Status::Inconclusive;
         verdict.cause = Some("profiling-cost".to_owned());
-        verdict.message = format!("{}: profiling overhead unknown: {why}", subject(assertion));
-        verdict.next = Some("see the job without the profiler, then rerun the case".to_owned());
+        verdict.message = format!("{}: {overhead} overhead unknown: {why}", subject(assertion));
+        verdict.next = Some(format!("see the job without {other}, then rerun the case"));
         Chosen::Unknown
     };
     if let Some((_, _, why, _)) = gate::shut(gates, &of_controls, false) {
@@ -43,18 +49,34 @@ pub(super) fn choose(
         return Chosen::Own;
     }
     let Some(cost) = cost(&profiled, &bare, assertion.better) else {
-        return unknown(verdict, "the job without the profiler has no such number");
+        return unknown(verdict, &format!("the job without {other} has no such number"));
     };
     if cost <= most {
         return Chosen::Own;
     }
+    let costs = if recorder == BOTH { "cost" } else { "costs" };
+    let (cost, most) = (cost * 100.0, most * 100.0);
     let reason =
-        format!("judged by the run without nsys: nsys costs {:.1} %, limit {} %", cost * 100.0, most * 100.0);
+        format!("judged by the run without {recorder}: {recorder} {costs} {cost:.1} %, limit {most} %");
     Chosen::Bare(control_runs, reason)
 }
 
-/// The jobs without the profiler that stand beside all of the assertion's; nothing where there are none, or where the
-/// number is one that only a profiler can measure.
+const NSYS: &str = "nsys";
+const INSPECTOR: &str = "NCCL Inspector";
+const BOTH: &str = "nsys and NCCL Inspector";
+
+/// What the control runs leave off.
+fn recorder(index: &CaseIndex, assertion: &PlannedAssertion) -> &'static str {
+    let jobs = || assertion.jobs.iter().filter_map(|job| index.planned(job));
+    match (jobs().any(|job| job.profile.is_some()), jobs().any(PlannedJob::is_inspected)) {
+        (false, true) => INSPECTOR,
+        (true, true) => BOTH,
+        _ => NSYS,
+    }
+}
+
+/// The jobs without it that stand beside all of the assertion's; nothing where there are none, or where the number is one that
+/// only a profiler or Inspector can measure.
 fn control_runs(
     data: &CaseData,
     index: &CaseIndex,
@@ -63,7 +85,7 @@ fn control_runs(
     let is_pace = !matches!(assertion.unit, Unit::Count | Unit::Bytes | Unit::Ratio);
     if !is_pace
         || assertion.better == Better::Neither
-        || gate::is_from_reports(data.catalogue, &assertion.metric)
+        || gate::is_of_recording(data.catalogue, &assertion.metric)
     {
         return None;
     }

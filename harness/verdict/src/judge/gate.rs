@@ -291,8 +291,13 @@ fn files_of(catalogue: &Catalogue, metric: &str) -> Files {
 }
 
 /// Whether a metric is read from the reports of a profiler.
-pub(super) fn is_from_reports(catalogue: &Catalogue, metric: &str) -> bool {
+fn is_from_reports(catalogue: &Catalogue, metric: &str) -> bool {
     files_of(catalogue, metric) == Files::Reports
+}
+
+/// Whether a metric is read from what a job leaves only under a profiler or NCCL's Inspector.
+pub(super) fn is_of_recording(catalogue: &Catalogue, metric: &str) -> bool {
+    matches!(files_of(catalogue, metric), Files::Reports | Files::Inspector)
 }
 
 /// Whether findings of this code are why a recipe may not have given the metric, by its own declaration.

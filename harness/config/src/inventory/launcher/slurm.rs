@@ -35,7 +35,7 @@ pub struct SlurmReach {
     pub qos: Option<String>,
     /// Of a node; `0` is all of it.
     pub mem: Option<String>,
-    /// How GPUs are asked for; by GRES, where it does not say.
+    /// How GPUs are asked for. Where it does not say, what Slurm reports settles it before anything is launched.
     pub gpus: Option<GpuRequest>,
     /// Further arguments of sbatch, such as `--comment=acceptance`.
     pub sbatch: Vec<String>,
@@ -76,7 +76,7 @@ impl SlurmReach {
                 "gpus",
                 "\"auto\"",
                 Type::OneOf(|_| names(&GPUS)),
-                "how GPUs are asked for: `\"none\"` for a Slurm without GRES, `\"auto\"` is `\"gres\"`, and `inventory discover` writes what there is",
+                "how GPUs are asked for: `\"none\"` for a Slurm without GRES; `\"auto\"` asks Slurm at the start of a run, and is `\"none\"` where no node has GPUs as GRES, else `\"gres\"`",
             ),
             Key::usual(
                 "sbatch",
@@ -142,7 +142,7 @@ impl SlurmReach {
         }
     }
 
-    /// As the inventory has it, or by GRES.
+    /// As the inventory has it or as it was settled, else by GRES.
     pub(crate) fn gpu_request(&self) -> GpuRequest {
         self.gpus.unwrap_or_default()
     }

@@ -1,9 +1,12 @@
 //! Bus bandwidth, calls and losses of each rank, from what NCCL's Inspector recorded. `logs::inspector` reads it; the plan
 //! has it written. A call without a record was lost or filtered, and is never taken for one that was not made.
 
+mod overhead;
 mod ranks;
 #[cfg(test)]
 mod tests;
+
+pub use overhead::overheads;
 
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload, read_stream};
 use crate::recipe::shared_findings::FileFinding;
@@ -52,11 +55,22 @@ const LOST: MetricSpec = count(
 );
 const RANKS: MetricSpec = count("inspector.ranks", "ranks that have records", Better::Neither, &[]);
 
+/// Made from the rates of a job and of its control run, once all jobs of a case are in.
+pub const OVERHEAD: MetricSpec = MetricSpec::new(
+    "inspector.overhead",
+    "part of `nccl.busbw` that is lost with Inspector, against the same job without it; below 0 where that was slower",
+    Unit::Ratio,
+    Better::Lower,
+    Files::Output,
+)
+.per(&[Dim::Op, Dim::SizeBytes, Dim::Place])
+.next("raise `NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS` in `environment` of the workload, or run without Inspector");
+
 /// Reads the records of cases with `evidence = { inspector = true }`.
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "inspector",
     about: "bus bandwidth, calls and losses of each rank, from the records of NCCL's Inspector",
-    metrics: &[BUSBW, LOWEST, CALLS, LOST, RANKS],
+    metrics: &[BUSBW, LOWEST, CALLS, LOST, RANKS, OVERHEAD],
     tables: &[],
     findings: &[InspectorFinding::ALL, FROM_READER, FileFinding::ALL],
     reads_nccl_log: false,
@@ -67,6 +81,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
 finding_kinds! {
     /// Of the records, beside those of their reader.
     pub(crate) enum InspectorFinding {
+        Unavailable = "inspector-unavailable": NoNumber,
         Incomplete = "inspector-incomplete": NoNumber,
         NoRecords = "inspector-no-records": NoNumber,
         RankMissing = "inspector-rank-missing": NoNumber,
@@ -75,6 +90,12 @@ finding_kinds! {
         SizeLimit = "inspector-size-limit": Note,
     }
 }
+
+/// Why ranks of a node left no record, by what it reports to the probe.
+pub const UNAVAILABLE: &str = InspectorFinding::Unavailable.code();
+/// Ranks left no record.
+pub const WITHOUT_RECORDS: [&str; 2] =
+    [InspectorFinding::NoRecords.code(), InspectorFinding::RankMissing.code()];
 
 /// Findings of the reader that explain a missing number.
 const FROM_READER: &[FindingKind] = &[

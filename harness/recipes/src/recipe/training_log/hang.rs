@@ -54,7 +54,8 @@ pub(super) fn read(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> O
         );
         return None;
     }
-    let hang = decide(job, &log, ranks, &requests, lacking.is_empty()).or_else(|| undecided(&log));
+    let hang = decide(job, &log, ranks, &requests, lacking.is_empty());
+    let hang = hang.or_else(|| undecided(job, &log, ranks, &requests));
     let mut hang = hang.unwrap_or_else(|| Hang {
         failure: failure(TIMEOUT, None, "all ranks entered the same collectives".to_owned()),
         late: BTreeSet::new(),
@@ -117,15 +118,26 @@ fn decide(
     Some(Hang { failure: failure(cause, node, evidence), late: culprits })
 }
 
-/// What the reader of the dumps reports first, without a node.
-fn undecided(log: &FlightLog) -> Option<Hang> {
+/// What the reader of the dumps reports first; it blames no node.
+fn undecided(job: &JobInput, log: &FlightLog, ranks: u64, requests: &Requests) -> Option<Hang> {
     let first = log.findings.first()?;
-    let cause = match first.code.as_str() {
-        "fr-type-differs" | "fr-size-differs" => MISMATCH,
-        "fr-inside" => TIMEOUT,
-        _ => UNDECIDED,
+    let (cause, odd) = match first.code.as_str() {
+        "fr-type-differs" | "fr-size-differs" => (MISMATCH, odd_call(job, log, ranks, requests)),
+        "fr-inside" => (TIMEOUT, None),
+        _ => (UNDECIDED, None),
     };
-    Some(Hang { failure: failure(cause, None, first.message.clone()), late: BTreeSet::new() })
+    let evidence = odd.unwrap_or_else(|| first.message.clone());
+    Some(Hang { failure: failure(cause, None, evidence), late: BTreeSet::new() })
+}
+
+/// Who called something else than most ranks, and where it runs: the program is at fault, not the node.
+fn odd_call(job: &JobInput, log: &FlightLog, ranks: u64, requests: &Requests) -> Option<String> {
+    let is_proven =
+        |it: &&Disagreement| it.is_decided && matches!(it.what, Difference::Type | Difference::Size);
+    let odd = log.disagreements.iter().find(is_proven)?;
+    let who = describe(job, ranks, requests, &odd.ranks.iter().copied().collect());
+    let called = if odd.what == Difference::Size { "called with" } else { "called" };
+    Some(format!("{who} {called} {}: {}", odd.detail, collective(odd)))
 }
 
 /// `all_gather #4711 of communicator tp-3`.

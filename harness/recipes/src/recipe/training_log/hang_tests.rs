@@ -150,16 +150,24 @@ fn without_any_dump_the_reason_is_a_finding_alone() {
 }
 
 #[test]
-fn ranks_that_call_something_else_are_named_and_no_node_is() {
+fn ranks_that_call_something_else_are_named_with_their_node_and_no_node_is_blamed() {
     let other = Calls { entered: &["all_gather", "all_reduce"], completed: 1 };
     let dumps = by_rank(|rank| if rank == 3 { other } else { WAITS });
-    let (cause, node, evidence) = result(seen(&dumps, &BOTH));
-    assert_eq!((cause.as_str(), node), ("collective-mismatch", None), "{evidence}");
-    assert_eq!(evidence, "rank 3 called all_reduce, others all_gather: all_gather #2 of group 0 (world)");
+    let line = "rank 3 (n1 GPU 3) called all_reduce, others all_gather: all_gather #2 of communicator world";
+    assert_eq!(result(seen(&dumps, &BOTH)), expect("collective-mismatch", None, line));
     let other = Calls { entered: &["all_gather", "all_gather 65"], completed: 1 };
     let dumps = by_rank(|rank| if rank == 3 { other } else { WAITS });
+    let line = "rank 3 (n1 GPU 3) called with 65 Float, others 64 Float: all_gather #2 of communicator world";
+    assert_eq!(result(seen(&dumps, &BOTH)), expect("collective-mismatch", None, line));
+    // Two nodes claim the rank.
+    let claimed = [BOTH[0], BOTH[1], ("n2", "rank 3 9\n")];
+    let line = "rank 3 called with 65 Float, others 64 Float: all_gather #2 of communicator world";
+    assert_eq!(result(seen(&dumps, &claimed)), expect("collective-mismatch", None, line));
+    // Half of all ranks is no majority.
+    let dumps = by_rank(|rank| if rank >= 4 { other } else { WAITS });
     let (cause, node, evidence) = result(seen(&dumps, &BOTH));
-    assert_eq!((cause.as_str(), node), ("collective-mismatch", None), "{evidence}");
+    assert_eq!((cause.as_str(), node), ("hang-undecided", None), "{evidence}");
+    assert!(evidence.contains("no majority, no culprit") && !evidence.contains("n2"), "{evidence}");
     // Ranks that all wait within one collective: as before, nothing separates their nodes.
     let dumps = by_rank(|_| WAITS);
     let (cause, node, evidence) = result(seen(&dumps, &BOTH));

@@ -1,7 +1,7 @@
-//! The same job with the profiler and without it: by which of the two a rate is judged, and when the overhead is unknown.
+//! The same job with the profiler or NCCL's Inspector and without it: by which of the two a rate is judged, and when the overhead is unknown.
 
 use super::*;
-use model::artefact::ControlRun;
+use model::artefact::{ControlRun, ExpectedFile};
 
 /// The world's job, and the same without the profiler.
 fn both(profiled: f64, bare: Option<f64>) -> World {
@@ -57,4 +57,36 @@ fn counts_and_numbers_of_reports_are_judged_by_the_profiled_job() {
         let verdict = world.one();
         assert_eq!((verdict.status, verdict.observed), (Status::Pass, Some(99.0)), "{}", verdict.message);
     }
+}
+
+/// The world's job under Inspector, and the same without it.
+fn inspected(with: f64, bare: Option<f64>) -> World {
+    let mut world = both(with, bare);
+    let file = "inspector.txt".to_owned();
+    let kind = FileKind::Inspector;
+    world.case.jobs[0].expected.push(ExpectedFile { name: file, kind, node: None, part: None, rank: None });
+    world
+}
+
+#[test]
+fn a_dear_inspector_judges_no_bandwidth_and_is_named() {
+    let verdict = inspected(80.0, Some(100.0)).one();
+    assert_eq!((verdict.status, verdict.observed), (Status::Pass, Some(100.0)), "{}", verdict.message);
+    let reason = "judged by the run without NCCL Inspector: NCCL Inspector costs 20.0 %, limit 3 %";
+    assert!(verdict.message.ends_with(reason), "{}", verdict.message);
+    let verdict = inspected(98.0, Some(100.0)).one();
+    assert_eq!((verdict.status, verdict.observed), (Status::Pass, Some(98.0)));
+    let verdict = inspected(80.0, None).one();
+    assert_eq!(verdict.status, Status::Inconclusive, "{}", verdict.message);
+    assert!(verdict.message.contains("NCCL Inspector overhead unknown"), "{}", verdict.message);
+    assert!(verdict.next.is_some_and(|next| next.contains("without NCCL Inspector")));
+}
+
+#[test]
+fn numbers_of_records_are_judged_by_the_job_that_left_them() {
+    let mut world = inspected(80.0, Some(100.0));
+    world.case.assertions[0].metric = "inspector.busbw".into();
+    world.rows = vec![row("inspector.busbw", 99.0, &[])];
+    let verdict = world.one();
+    assert_eq!((verdict.status, verdict.observed), (Status::Pass, Some(99.0)), "{}", verdict.message);
 }
