@@ -269,6 +269,27 @@ fn the_script_writes_through_no_link_and_looks_into_no_folder_of_another_user() 
     assert_eq!(clean("end"), "complete\n", "nothing is there");
 }
 
+/// As on a node with thousands of processes, or on one that is busy: whoever asked waits 90 s for an answer.
+#[test]
+fn a_process_that_heeds_no_request_is_ended_in_time_where_each_look_takes_long() {
+    let there = tempfile::tempdir().expect("a folder");
+    let folder = fs::canonicalize(there.path()).expect("there").join("run/case/job");
+    fs::create_dir_all(&folder).expect("made");
+    let slow = there.path().join("slow.sh");
+    fs::write(&slow, "sleep() { command sleep 3; }\n").expect("written");
+    let folder = folder.display().to_string();
+    let mut stubborn = Command::new("bash");
+    let stubborn = stubborn.args(["-c", "trap '' TERM; while :; do sleep 1; done"]);
+    let mut stubborn = stubborn.env("HARNESS_JOB", format!("n1:{folder}")).spawn().expect("bash");
+    let pid = i32::try_from(stubborn.id()).expect("a number");
+    let mut clean = Command::new("timeout");
+    let clean = clean.args(["90", "bash", "-c", CLEAN_SH, "clean", "end", "n1", &folder]);
+    let output = clean.env("BASH_ENV", &slow).output().expect("timeout");
+    let is_ended = !is_there(pid);
+    stubborn.kill().and_then(|()| stubborn.wait()).expect("ended");
+    assert_eq!((String::from_utf8_lossy(&output.stdout).as_ref(), is_ended), ("complete\n", true));
+}
+
 #[test]
 fn what_a_killed_harness_left_on_a_simulated_cluster_is_ended_there() {
     for inventory in ["default", "sim-ssh"] {

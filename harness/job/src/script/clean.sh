@@ -181,14 +181,16 @@ gather() {
 }
 
 end_all() {
-  local how tries folder name
+  local how tries until folder name
   for folder in "$@"; do
     why=
     (enter "$folder" || [[ -z $why ]]) && find_containers "$folder" && [[ -n $containers ]] || continue
     timeout -k 5 30 "$runtime" rm --force $containers > /dev/null 2>&1
   done
+  # By time: where a node has thousands of processes or is busy, a census takes long, and who asked waits for an answer.
   for how in TERM KILL; do
-    for ((tries = 0; tries < 50; tries++)); do
+    until=$((SECONDS + 10))
+    for ((tries = 0; tries < 2 || SECONDS < until; tries++)); do
       gather "$@"
       [[ -n $all ]] || break
       # Asked once; by force again and again, for what is killed may have begun something just before.
