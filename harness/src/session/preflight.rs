@@ -211,22 +211,13 @@ impl<'a> ProbeScope<'a> {
     }
 }
 
-/// Asks the nodes what they have.
-/// By connections and pods that serve nothing else.
+/// Asks the nodes what they have, by connections and pods that serve nothing else.
 pub(crate) fn probe_apart(
     scope: &ProbeScope<'_>,
     inventory: &Inventory,
     options: &RunOptions,
 ) -> Result<Probe, Stopped> {
-    let fanout = options.ssh_fanout as usize;
-    let reach =
-        ReachScope { run: &scope.name, nodes: scope.nodes, seed: scope.seed, fanout, has_folder: false };
-    let reached = reached_by(inventory, &reach).map_err(Stopped::Machinery)?;
-    let made = probe_nodes(scope, inventory, reached.as_ref(), options);
-    if let Some(reached) = &reached {
-        runtime(false)?.block_on(reached.end());
-    }
-    made
+    apart(scope, inventory, options, |reached| probe_nodes(scope, inventory, reached, options))
 }
 
 /// How jobs ask Slurm for GPUs, where no node is probed, by connections that serve nothing else.
@@ -238,15 +229,24 @@ pub(crate) fn ask_gpu_request_apart(
     if !inventory.leaves_gpu_request_open() {
         return Ok(None);
     }
+    apart(scope, inventory, options, |reached| ask_gpu_request(scope, inventory, reached, options))
+}
+
+fn apart<T>(
+    scope: &ProbeScope<'_>,
+    inventory: &Inventory,
+    options: &RunOptions,
+    ask: impl FnOnce(Option<&Reached>) -> Result<T, Stopped>,
+) -> Result<T, Stopped> {
     let fanout = options.ssh_fanout as usize;
     let reach =
         ReachScope { run: &scope.name, nodes: scope.nodes, seed: scope.seed, fanout, has_folder: false };
     let reached = reached_by(inventory, &reach).map_err(Stopped::Machinery)?;
-    let asked = ask_gpu_request(scope, inventory, reached.as_ref(), options);
+    let answer = ask(reached.as_ref());
     if let Some(reached) = &reached {
         runtime(false)?.block_on(reached.end());
     }
-    asked
+    answer
 }
 
 /// One question to Slurm; no job of ours is started for it.
