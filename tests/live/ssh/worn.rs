@@ -83,7 +83,7 @@ fn silent_host() {
 
 fn over_the_limit() {
     let program = "trap '' INT TERM; [ \"$HARNESS_NODE\" != h2 ] || while :; do sleep 1; done";
-    let bench = Bench::with_suite(Hosts::start(3), &["each"], program, "limit_s = 8");
+    let bench = Bench::with_suite(Hosts::start(3), &["each"], program, "limit_s = 20");
     let ran = ran(bench.start().wait_with_output().expect("ends"));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     bench.came_to(
