@@ -71,6 +71,8 @@ const TAKEN: &str =
     "sbatch: Job 1000 to start at 2026-11-22T04:00:00 using 192 processors on nodes in partition sim-queue\n";
 
 const HELP: &str = "Usage: srun [OPTIONS...] executable [args...]\n\
+      -N, --nodes=N               number of nodes on which to run (N = min[-max])\n\
+      --ntasks-per-node=n     number of tasks to invoke on each node\n\
       --gres=list             required generic resources\n\
       --mpi=type              type of MPI being used\n\
       --overlap               Allow other steps to overlap this step\n\
@@ -139,6 +141,9 @@ impl Sections {
 const COUNTERS: [&str; 6] = ["rx_bytes", "rx_drops", "rx_pkts", "send_bytes", "tx_bytes", "tx_pkts"];
 const TRAFFIC: [&str; 5] =
     ["rdma_read_bytes", "rdma_read_resp_bytes", "rdma_write_bytes", "rdma_write_recv_bytes", "recv_bytes"];
+/// Of all devices since the boot: NCCL writes on p5, and reads on p4.
+const SENT: [&str; 3] =
+    ["send_bytes 52428800000", "rdma_write_bytes 8796093022208", "rdma_read_resp_bytes 8796093022208"];
 const RETRANS: [&str; 3] = ["retrans_bytes", "retrans_pkts", "retrans_timeout_events"];
 
 fn hardware(sections: &mut Sections, cluster: &Cluster) {
@@ -164,6 +169,7 @@ fn hardware(sections: &mut Sections, cluster: &Cluster) {
     sections.add_all("host_links", &links.collect::<Vec<_>>());
     let retrans: &[&str] = if cluster.world.retrans_counters { &RETRANS } else { &[] };
     sections.add("counters", Some(0), &[&COUNTERS[..], &TRAFFIC[..], retrans].concat());
+    sections.add("traffic", Some(0), &SENT);
     let gpus = (0..cluster.gpus as usize).map(|gpu| {
         let path = switch(gpu);
         format!(
@@ -202,6 +208,7 @@ fn tools(sections: &mut Sections, cluster: &Cluster, request: &NodeRequest) {
         }
     }
     sections.add("mpirun", Some(0), &[&format!("mpirun (Open MPI) {}.1.6-SIMULATED", world.openmpi)]);
+    sections.add("mpirun_options", Some(0), &["exported"]);
     sections.add("mpirun_path", Some(0), &[&request.mpirun]);
     let programs: Vec<String> = Op::ALL.iter().map(|op| op.program()).collect();
     sections.add_all("nccl_tests", &programs);
@@ -215,6 +222,7 @@ fn tools(sections: &mut Sections, cluster: &Cluster, request: &NodeRequest) {
         ],
     );
     sections.add("nsys", Some(0), &["NVIDIA Nsight Systems version 2025.3.1.90-SIMULATED"]);
+    sections.add("nsys_switches", Some(0), &NSYS);
     sections.add("torchrun", Some(0), &["usage: torchrun [-h] [--nnodes NNODES]"]);
     sections.add("fsdp", Some(0), &[&request.fsdp]);
     sections.add("fsdp_options", Some(0), &FSDP);
@@ -240,6 +248,22 @@ const FSDP: [&str; 18] = [
     "--max_context_width",
     "--vocab_size",
     "allenai/c4",
+];
+
+/// Of `nsys profile`, as far as a profile gives them.
+const NSYS: [&str; 12] = [
+    "--capture-range",
+    "--capture-range-end",
+    "--delay",
+    "--duration",
+    "--enable",
+    "--env-var",
+    "--force-overwrite",
+    "--kill",
+    "--nvtx-capture",
+    "--output",
+    "--sample",
+    "--trace",
 ];
 
 const FABTESTS: [&str; 9] = [

@@ -4,7 +4,7 @@
 use super::Outcome;
 use config::inventory::Inventory;
 use model::artefact::{Probe, ProbedNode, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// More of a section is cut off.
 const MOST_LINES: usize = 2000;
@@ -46,8 +46,9 @@ impl Section {
         Section { status, lines }
     }
 
+    /// The first line with words: Open MPI draws one of dashes above its messages.
     pub(crate) fn first(&self) -> &str {
-        self.lines.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default()
+        self.names().find(|line| !line.chars().all(|c| c == '-')).unwrap_or_default()
     }
 
     pub(crate) fn contains(&self, text: &str) -> bool {
@@ -207,5 +208,17 @@ pub(super) fn help<'s>(sections: &'s BTreeMap<String, Section>, name: &str) -> R
         Some(section) if section.status.is_some() && section.names().count() > 2 => Ok(section),
         _ => section(sections, name)
             .and_then(|section| Err(Outcome::NotSeen(format!("it printed no options: {}", section.first())))),
+    }
+}
+
+/// Whether a program's help names all of these options, each as a word of its own.
+pub(super) fn lacks(section: &Section, options: &[&str]) -> Outcome {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let words: BTreeSet<&str> =
+        section.lines.iter().flat_map(|line| line.split(|c: char| !is_part(c))).collect();
+    let missing: Vec<&str> = options.iter().copied().filter(|option| !words.contains(option)).collect();
+    match missing.is_empty() {
+        true => Outcome::Holds(options.join(" ")),
+        false => Outcome::Differs(format!("no {}", missing.join(" "))),
     }
 }

@@ -1,7 +1,7 @@
 //! Takes the evidence: a few read-only commands where Slurm's are, and the probe and one script on a few nodes.
 
 use super::evidence::{Evidence, NodeEvidence, Section, read_sections};
-use super::request::{CLUSTER_COMMANDS, CONFIG_KEYS, NodeRequest, test_only};
+use super::request::{CLUSTER_COMMANDS, CONFIG_KEYS, NodeRequest, SRUN_OPTIONS, test_only};
 use crate::interrupt;
 use crate::probe::{self, NodeJob, NotMade, Probing, on_node};
 use crate::reach::{Command, Host, Reach, Status};
@@ -141,9 +141,7 @@ fn is_wanted(inventory: &Inventory, name: &str, line: &str) -> bool {
             let key = line.split('=').next().unwrap_or_default().trim();
             CONFIG_KEYS.contains(&key)
         }
-        ("srun_help", _) => {
-            ["--container", "--mpi", "--gres", "--overlap"].iter().any(|word| line.contains(word))
-        }
+        ("srun_help", _) => SRUN_OPTIONS.iter().chain(&["--container"]).any(|word| line.contains(word)),
         _ => !line.trim().is_empty(),
     }
 }

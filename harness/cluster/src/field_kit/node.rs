@@ -89,6 +89,14 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
         rx_drops,
     ),
     assumption(
+        "node.rdma_traffic",
+        "what NICs have sent since the boot went by RDMA: by SENDRECV, or over TCP, the counters of a run stand still",
+        "values of ports/1/hw_counters",
+        "aws-ofi-nccl, platform-aws: RDMA on p5, SENDRECV on p4; amzn-drivers, efa_verbs.c",
+        On::Any,
+        rdma_traffic,
+    ),
+    assumption(
         "node.gpu_of_nic",
         "each NIC has a GPU behind the same PCIe switch",
         "the path of `device` in sysfs",
@@ -316,6 +324,37 @@ fn retrans(evidence: &Evidence<'_>) -> Outcome {
 
 fn rx_drops(evidence: &Evidence<'_>) -> Outcome {
     has_counters(evidence, &["rx_drops".to_owned()])
+}
+
+/// Less was not the traffic of a job.
+const LEAST_TRAFFIC: u64 = GB;
+const GB: u64 = 1_000_000_000;
+
+/// Counters of all devices together, as NAME VALUE; `send_bytes` are those of messages, which RDMA needs few of.
+fn rdma_traffic(evidence: &Evidence<'_>) -> Outcome {
+    let names = &evidence.inventory.instance.tx_counters;
+    evidence.each(|sections| {
+        seen(section(sections, "traffic"), |rows| {
+            let values: Option<BTreeMap<&str, u64>> = rows
+                .names()
+                .map(|row| row.split_once(' ').and_then(|(name, value)| Some((name, value.parse().ok()?))))
+                .collect();
+            let Some(values) = values else {
+                return NotSeen(format!("unexpected row of counters: {}", rows.first()));
+            };
+            let Some(sent) = values.get("send_bytes").copied() else {
+                return NotSeen("no send_bytes".to_owned());
+            };
+            let by_rdma = names.iter().filter_map(|name| values.get(name.as_str()));
+            let by_rdma = by_rdma.fold(0_u64, |sum, value| sum.saturating_add(*value));
+            let shown = format!("{} GB by {}, {} GB by messages", by_rdma / GB, names.join(", "), sent / GB);
+            match by_rdma.saturating_add(sent) {
+                0..LEAST_TRAFFIC => NotSeen(format!("no job has run since the boot: {shown}")),
+                _ if by_rdma >= sent => Holds(shown),
+                _ => Differs(shown),
+            }
+        })
+    })
 }
 
 /// The bridges that a device lies behind, the root port first, without its own address.

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Prints what a field kit takes of one node; reads only.
+# Prints what a field kit takes of one node; reads only, but for a list of hosts that mpirun reads, which is removed.
 # usage: bash node.sh NODE COUNTERS NCCL_TESTS MPIRUN PEER FSDP [NAME=VALUE]...
 #   COUNTERS    the folder of the devices, {host} in it is NODE;  NCCL_TESTS  the folder of the programs of nccl-tests
 #   MPIRUN      the mpirun that jobs would use;  PEER  a node to reach from here by ssh, or -;  FSDP  a training script
@@ -85,6 +85,54 @@ devices() {
   if [[ -n $rows ]]; then section counters 0 "$rows"; else section counters absent 'no device has hw_counters'; fi
 }
 
+# A line for each counter of traffic: its name, and its sum over all EFA devices.
+traffic() {
+  local root=$1 device name rows=
+  local -A sums=()
+  for device in "$root"/*/; do
+    device=${device%/}
+    one "$device/device/vendor"
+    [[ $text == 0x1d0f || $text == - ]] || continue
+    for name in send_bytes rdma_write_bytes rdma_read_bytes rdma_read_resp_bytes tx_bytes; do
+      one "$device/ports/1/hw_counters/$name"
+      [[ $text =~ ^[0-9]{1,17}$ ]] && sums[$name]=$((${sums[$name]:-0} + 10#$text))
+    done
+  done
+  for name in "${!sums[@]}"; do rows+="$name ${sums[$name]}"$'\n'; done
+  if [[ -n $rows ]]; then section traffic 0 "$rows"; else section traffic absent 'no EFA device counts its traffic'; fi
+}
+
+# Whether a rank that mpirun starts on this node has what jobs export, by the options that jobs give.
+mpirun_options() {
+  local mpirun=$1 hosts
+  if [[ -n ${SLURM_JOB_ID:-} ]]; then
+    section mpirun_options absent 'not tried inside a job of Slurm'
+    return
+  fi
+  # It reads the file more than once: a pipe is not enough.
+  if ! hosts=$(mktemp 2> /dev/null); then
+    section mpirun_options absent 'no temporary file can be made'
+    return
+  fi
+  trap 'rm -f "$hosts"' EXIT
+  printf 'localhost slots=1\n' > "$hosts"
+  HARNESS_FIELD_KIT=exported command_of mpirun_options 20 \
+    "$mpirun" -np 1 -N 1 --hostfile "$hosts" --bind-to none -x HARNESS_FIELD_KIT printenv HARNESS_FIELD_KIT
+  rm -f "$hosts"
+  trap - EXIT
+}
+
+# The switches that `nsys profile` lists, without what it says of them.
+nsys_switches() {
+  local text
+  if ! has nsys; then
+    section nsys_switches absent 'no such program: nsys'
+    return
+  fi
+  text=$(bounded nsys profile --help 2>&1 | head -c 200000 | grep -o -E -e '--[a-z][a-z-]+' | sort -u)
+  section nsys_switches 0 "$text" 300
+}
+
 # A line for each root port above an EFA device, parted by `|`: address, speed and width of its link.
 host_links() {
   local root=$1 device path address speed rows= seen='|'
@@ -160,6 +208,7 @@ main() {
   file_of efa_packages /opt/amazon/efa_installed_packages
   file_of efa_module /sys/module/efa/version
   devices "${root//\{host\}/"$node"}"
+  traffic "${root//\{host\}/"$node"}"
   host_links "${root//\{host\}/"$node"}"
   gpus
   command_of fi_info_version 5 fi_info --version
@@ -167,11 +216,13 @@ main() {
   flow_tool fi_rma_bw
   flow_tool ib_write_bw
   if [[ -x $mpirun ]]; then command_of mpirun 5 "$mpirun" --version; else command_of mpirun 5 mpirun --version; fi
+  if [[ -x $mpirun ]]; then mpirun_options "$mpirun"; else mpirun_options mpirun; fi
   section mpirun_path 0 "$(command -v "$mpirun" || command -v mpirun)"
   section nccl_tests 0 "$(cd "$nccl_tests" 2> /dev/null && printf '%s\n' *_perf)"
   command_of nccl_tests_help 60 "$nccl_tests/all_reduce_perf" -h
   command_of nccl_tests_libraries 60 ldd "$nccl_tests/all_reduce_perf"
   command_of nsys 3 nsys --version
+  nsys_switches
   command_of torchrun 3 torchrun --help
   if [[ -r $fsdp ]]; then section fsdp 0 "$fsdp"; else section fsdp absent "not readable: $fsdp"; fi
   options_of "$fsdp"

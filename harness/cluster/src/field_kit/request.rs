@@ -17,10 +17,22 @@ pub(super) const CLUSTER_COMMANDS: [(&str, &[&str]); 6] = [
     ("srun_help", &["srun", "--help"]),
 ];
 
+/// Of the steps of jobs, in containers or not.
+pub(super) const SRUN_OPTIONS: [&str; 5] = ["--nodes", "--ntasks-per-node", "--mpi", "--gres", "--overlap"];
+
 /// Has Slurm say whether it would take a job on these nodes with all that the inventory asks for; none is submitted.
 pub(super) fn test_only(slurm: &SlurmReach, gpus: u32, nodes: &[String]) -> Vec<String> {
-    let mut words: Vec<String> =
-        ["sbatch", "--test-only", "--chdir=/", "--time=15", "--no-requeue"].map(str::to_owned).into();
+    let mut words: Vec<String> = [
+        "sbatch",
+        "--test-only",
+        "--parsable",
+        "--chdir=/",
+        "--output=/dev/null",
+        "--time=15",
+        "--no-requeue",
+    ]
+    .map(str::to_owned)
+    .into();
     words.push(format!("--nodes={}", nodes.len()));
     words.push(format!("--nodelist={}", nodeset::fold(nodes)));
     words.push(format!("--ntasks-per-node={gpus}"));

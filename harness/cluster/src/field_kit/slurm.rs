@@ -1,7 +1,9 @@
 //! What the harness assumes of Slurm.
 
 use super::Outcome::{self, Differs, Holds, NotSeen};
+use super::evidence::lacks;
 use super::node::base_name;
+use super::request::SRUN_OPTIONS;
 use super::{Assumption, Evidence, On, assumption};
 use base::text;
 use config::facts::compare_versions;
@@ -117,6 +119,14 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
         "ParallelCluster has p5.48xlarge among the features, HyperPod ml.p5.48xlarge as partition",
         On::Slurm,
         instance_type,
+    ),
+    assumption(
+        "slurm.srun_options",
+        "srun has the options that steps are given on every cluster",
+        "srun --help",
+        "man srun: --nodes, --ntasks-per-node, --mpi, --gres, --overlap",
+        On::Slurm,
+        srun_options,
     ),
     assumption(
         "slurm.request",
@@ -348,6 +358,11 @@ fn request(evidence: &Evidence<'_>) -> Outcome {
         Some(Err(why)) => NotSeen(why.clone()),
         None => NotSeen("not queried: sinfo gives no answer".to_owned()),
     }
+}
+
+/// `--cpu-bind` is read by every srun, and listed only where a plugin binds tasks.
+fn srun_options(evidence: &Evidence<'_>) -> Outcome {
+    seen(evidence.cluster("srun_help"), |section| lacks(section, &SRUN_OPTIONS))
 }
 
 fn pyxis(evidence: &Evidence<'_>) -> Outcome {

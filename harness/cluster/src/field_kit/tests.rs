@@ -123,6 +123,24 @@ fn answers_of_slurm_show_what_holds() {
             "",
         ),
         ("slurm.request", "nodes", 0, "lab-1|idle|gpu*|x", 'n', "not queried"),
+        (
+            "slurm.srun_options",
+            "srun_help",
+            0,
+            "-N, --nodes=N\n--ntasks-per-node=n\n--mpi=type\n--gres=list\n--overlap",
+            'h',
+            "--overlap",
+        ),
+        // Before 20.11.
+        (
+            "slurm.srun_options",
+            "srun_help",
+            0,
+            "-N, --nodes=N\n--ntasks-per-node=n\n--mpi=type\n--gres=list",
+            'd',
+            "no --overlap",
+        ),
+        ("slurm.srun_options", "srun_help", 1, "srun: fatal: no configuration source", 'n', "fatal"),
         ("slurm.powered_up", "nodes", 0, "lab-1|mix|gpu*|x\nlab-2|alloc|gpu*|x", 'h', "2 nodes"),
         ("slurm.powered_up", "nodes", 0, "lab-1|idle~|gpu*|x\nlab-2|idle|gpu*|x", 'd', "lab-1: idle~"),
         ("slurm.boot_time", "config", 0, "ResumeTimeout           = 1800 sec", 'h', "1800 sec"),
@@ -212,6 +230,10 @@ const FSDP: &str = "--checkpoint_freq\n--dataset\n--dataset_config_name\n--hidde
     --max_context_width\n--max_steps\n--model_type\n--num_heads\n--num_key_value_heads\n--num_layers\n--sharding_strategy\n\
     --tokenizer\n--train_batch_size\n--validation_freq\n--vocab_size\nallenai/c4";
 
+/// Switches of `nsys profile`, as the kit reads them.
+const NSYS: &str = "--capture-range\n--capture-range-end\n--delay\n--duration\n--enable\n--env-var\n--force-overwrite\n\
+    --kill\n--nvtx-capture\n--output\n--sample\n--trace";
+
 #[test]
 fn sections_of_a_node_show_what_holds() {
     let inventory = slurm();
@@ -263,6 +285,27 @@ fn sections_of_a_node_show_what_holds() {
         ("node.counters", &[("counters", ok, "rdma_read_bytes\nrx_drops")], 'd', "no rdma_write_bytes"),
         // Drivers before 2.17.
         ("node.retrans", &[("counters", ok, "rdma_write_bytes\nrx_drops")], 'd', "no retrans_bytes"),
+        (
+            "node.rdma_traffic",
+            &[("traffic", ok, "send_bytes 5000000000\nrdma_write_bytes 900000000000")],
+            'h',
+            "900 GB by rdma_write_bytes, 5 GB by messages",
+        ),
+        // OFI_NCCL_PROTOCOL=SENDRECV.
+        (
+            "node.rdma_traffic",
+            &[("traffic", ok, "send_bytes 900000000000\nrdma_write_bytes 0")],
+            'd',
+            "0 GB by rdma_write_bytes, 900 GB by messages",
+        ),
+        (
+            "node.rdma_traffic",
+            &[("traffic", ok, "send_bytes 900\nrdma_write_bytes 0")],
+            'n',
+            "no job has run",
+        ),
+        ("node.rdma_traffic", &[("traffic", ok, "send_bytes -9")], 'n', "unexpected row"),
+        ("node.rdma_traffic", &[("traffic", ok, "rdma_write_bytes 9")], 'n', "no send_bytes"),
         ("node.rx_drops", &[("counters", ok, "rx_drops")], 'h', ""),
         ("node.gpu_of_nic", &[("devices", ok, &whole), ("gpus", ok, &gpu)], 'h', "32 NICs"),
         ("node.gpu_of_nic", &[("devices", ok, &whole), ("gpus", ok, &elsewhere)], 'd', "32 of 32 NICs"),
@@ -304,6 +347,10 @@ fn sections_of_a_node_show_what_holds() {
         ("tools.mpirun", &[("mpirun", ok, "mpirun (Open MPI) 4.1.6")], 'h', "4.1.6"),
         ("tools.mpirun", &[("mpirun", ok, "Intel(R) MPI Library for Linux")], 'd', "Intel"),
         ("tools.mpirun", &[("mpirun", None, "no such program: mpirun")], 'd', "no such program"),
+        ("tools.nsys_switches", &[("nsys_switches", ok, NSYS)], 'h', "--kill"),
+        ("tools.nsys_switches", &[("nsys_switches", ok, &NSYS.replace("--kill", ""))], 'd', "no --kill"),
+        ("tools.nsys_switches", &[("nsys_switches", ok, "")], 'n', "no options"),
+        ("tools.nsys_switches", &[("nsys_switches", None, "no such program: nsys")], 'n', "no such program"),
         ("tools.nccl_tests", &[("nccl_tests", ok, "")], 'd', "none in /opt/nccl-tests/build"),
         ("tools.nccl_tests", &[("nccl_tests", ok, "all_reduce_perf")], 'd', "all_gather_perf"),
         (
@@ -410,6 +457,24 @@ fn nvlinks_of_the_probe_are_compared_with_the_profile() {
         let (here, nodes) = (BTreeMap::new(), Vec::new());
         let evidence = Evidence { inventory: &inventory, here, nodes, probe: Some(probe) };
         assert_outcome(&outcome(&evidence, "node.nvlink"), wanted, part, &format!("{links:?}"));
+    }
+}
+
+#[test]
+fn a_rank_of_mpirun_shows_that_its_options_are_taken() {
+    let inventory = inventory(
+        "kind = \"real\"\ninstance = \"p5\"\nnodes = \"lab-1\"\nreach = { via = \"ssh\" }\n\
+         paths = { shared = \"/fsx/lab\" }\n",
+    );
+    for (status, text, wanted, part) in [
+        (Some(0), "a banner\nexported", 'h', "has the variable"),
+        (Some(0), "", 'd', "has no variable"),
+        (Some(213), "mpirun: unrecognized option: -N", 'n', "unrecognized option"),
+        (None, "no such program: mpirun", 'n', "no such program"),
+    ] {
+        let nodes = vec![node(&[("mpirun_options", status, text)])];
+        let evidence = Evidence { inventory: &inventory, here: BTreeMap::new(), nodes, probe: None };
+        assert_outcome(&outcome(&evidence, "tools.mpirun_options"), wanted, part, text);
     }
 }
 
@@ -527,7 +592,7 @@ fn a_request_is_tried_with_all_that_the_inventory_asks_for_and_submits_nothing()
     let slurm = inventory.reach.slurm().expect("Slurm");
     assert_eq!(
         super::request::test_only(slurm, 8, &inventory.nodes).join(" "),
-        "sbatch --test-only --chdir=/ --time=15 --no-requeue --nodes=2 --nodelist=lab-[1-2] --ntasks-per-node=8 \
-         --gres=gpu:8 --partition=gpu --qos=high --mem=0 --exclusive --licenses=x:1 --wrap=true"
+        "sbatch --test-only --parsable --chdir=/ --output=/dev/null --time=15 --no-requeue --nodes=2 --nodelist=lab-[1-2] \
+         --ntasks-per-node=8 --gres=gpu:8 --partition=gpu --qos=high --mem=0 --exclusive --licenses=x:1 --wrap=true"
     );
 }

@@ -2,7 +2,7 @@
 //! training.
 
 use super::Outcome::{self, Differs, Holds, NotSeen};
-use super::evidence::{Section, help, section};
+use super::evidence::{Section, help, lacks, section};
 use super::{Assumption, Evidence, On, assumption};
 use config::facts::compare_versions;
 use config::inventory::NicTool;
@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 type Sections = BTreeMap<String, Section>;
 
 const HELP: &str = "--help";
+/// What `node.sh` has mpirun export.
+const MPIRUN_EXPORTED: &str = "exported";
 
 pub(super) const ASSUMPTIONS: &[Assumption] = &[
     assumption(
@@ -22,6 +24,14 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
         "the EFA installer puts it into /opt/amazon/openmpi; 4 and 5 start alone in different ways",
         On::Host,
         mpirun,
+    ),
+    assumption(
+        "tools.mpirun_options",
+        "mpirun takes -np, -N, --hostfile, --bind-to and -x as jobs give them",
+        "mpirun that starts `printenv` on its own node",
+        "man mpirun of Open MPI 4.1; tried with 4.1.4",
+        On::Ssh,
+        mpirun_options,
     ),
     assumption(
         "tools.nccl_tests",
@@ -112,6 +122,14 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
         nsys,
     ),
     assumption(
+        "tools.nsys_switches",
+        "nsys knows the switches of every window of a profile",
+        "nsys profile --help",
+        "the user guide of Nsight Systems, by release",
+        On::Host,
+        nsys_switches,
+    ),
+    assumption(
         "tools.fsdp_sample",
         "the FSDP sample is where its README clones it, or at `paths.fsdp`",
         "test -r",
@@ -162,6 +180,20 @@ fn mpirun(evidence: &Evidence<'_>) -> Outcome {
     })
 }
 
+fn mpirun_options(evidence: &Evidence<'_>) -> Outcome {
+    evidence.each(|sections| match sections.get("mpirun_options") {
+        // It may have warned of something besides.
+        Some(rank) if rank.status == Some(0) && rank.names().any(|line| line == MPIRUN_EXPORTED) => {
+            Holds("the rank has the variable of -x".to_owned())
+        }
+        Some(refused) if refused.status.is_some() => {
+            Differs(format!("the rank has no variable of -x: {}", refused.first()))
+        }
+        Some(absent) => NotSeen(absent.first().to_owned()),
+        None => NotSeen("the node reported no `mpirun_options`".to_owned()),
+    })
+}
+
 fn nccl_tests(evidence: &Evidence<'_>) -> Outcome {
     evidence.each(|sections| {
         seen(section(sections, "nccl_tests"), |section| {
@@ -180,18 +212,6 @@ fn nccl_tests(evidence: &Evidence<'_>) -> Outcome {
 fn nccl_tests_options(evidence: &Evidence<'_>) -> Outcome {
     const OPTIONS: [&str; 10] = ["-b", "-e", "-f", "-n", "-w", "-d", "-o", "-r", "-c", "-g"];
     evidence.each(|sections| seen(help(sections, "nccl_tests_help"), |section| lacks(section, &OPTIONS)))
-}
-
-/// Whether a program's help names all of these options, each as a word of its own.
-fn lacks(section: &Section, options: &[&str]) -> Outcome {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    let words: BTreeSet<&str> =
-        section.lines.iter().flat_map(|line| line.split(|c: char| !is_part(c))).collect();
-    let missing: Vec<&str> = options.iter().copied().filter(|option| !words.contains(option)).collect();
-    match missing.is_empty() {
-        true => Holds(options.join(" ")),
-        false => Differs(format!("no {}", missing.join(" "))),
-    }
 }
 
 fn nccl_tests_libraries(evidence: &Evidence<'_>) -> Outcome {
@@ -354,6 +374,24 @@ fn nsys(evidence: &Evidence<'_>) -> Outcome {
             }
         })
     })
+}
+
+fn nsys_switches(evidence: &Evidence<'_>) -> Outcome {
+    const GIVEN: [&str; 12] = [
+        "--trace",
+        "--sample",
+        "--force-overwrite",
+        "--output",
+        "--capture-range",
+        "--capture-range-end",
+        "--nvtx-capture",
+        "--env-var",
+        "--delay",
+        "--duration",
+        "--kill",
+        "--enable",
+    ];
+    evidence.each(|sections| seen(help(sections, "nsys_switches"), |section| lacks(section, &GIVEN)))
 }
 
 fn fsdp_sample(evidence: &Evidence<'_>) -> Outcome {
