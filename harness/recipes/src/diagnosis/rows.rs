@@ -46,7 +46,7 @@ impl<'a> Tables<'a> {
     }
 
     /// The host that the row's report names.
-    fn host(&self, row: &Row<'_>) -> Option<&'a str> {
+    pub(super) fn host(&self, row: &Row<'_>) -> Option<&'a str> {
         let report = row.number("Rank");
         let files = self.rows("breakdown", "files");
         let of_row = files.into_iter().find(|file| file.number("Rank") == report)?;

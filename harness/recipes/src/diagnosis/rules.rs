@@ -39,6 +39,13 @@ const MOST_LETTERS: usize = 80;
 /// A kernel that begins so soon after its launch did not wait for others.
 const NO_QUEUE_NS: f64 = 10_000.0;
 
+/// The recipe of the clocks of GPUs, by the name that their samples have in reports.
+const CLOCKS: &str = "gpu_metric_util_map:metric=GPC Clock Frequency";
+/// A GPU on which less is active has nothing to do: its clock says nothing.
+const BUSY: f64 = 10.0;
+/// Calls of less than that take as long as the way, whatever the bandwidth.
+const SMALL: f64 = 1_048_576.0;
+
 /// The one finding that a benchmark of communication can have, too.
 const STRAGGLER: &str = "straggler";
 
@@ -52,6 +59,14 @@ pub(super) const RULES: &[Rule] = &[
         recipe: "breakdown",
         table: "gpus",
         find: exposed_communication,
+    },
+    Rule {
+        code: "small-messages",
+        change: "send fewer and larger messages: larger buckets (`bucket_cap_mb`), larger FSDP units, fewer micro-batches",
+        reads: &["breakdown", "nccl_msg"],
+        recipe: "nccl_msg",
+        table: "sizes",
+        find: small_messages,
     },
     Rule {
         code: "communication-on-compute-stream",
@@ -126,6 +141,14 @@ pub(super) const RULES: &[Rule] = &[
         find: straggler,
     },
     Rule {
+        code: "low-clock",
+        change: "look at its power, temperature and throttle reasons: `nvidia-smi -q -d PERFORMANCE`",
+        reads: &["breakdown", CLOCKS],
+        recipe: "gpu_metric_util_map:metric='GPC Clock Frequency'",
+        table: "totals",
+        find: low_clock,
+    },
+    Rule {
         code: "uneven-gpus",
         change: "share the work out evenly: stages of a pipeline, experts, sequence lengths",
         reads: &["breakdown"],
@@ -152,6 +175,42 @@ fn exposed_communication(tables: &Tables<'_>) -> Option<Found> {
             time_of(&worst, "Communication"),
         )],
     })
+}
+
+/// Of what the fastest rank of each call needs, since the others wait for it as well.
+fn small_messages(tables: &Tables<'_>) -> Option<Found> {
+    let is_small = |row: &Row<'_>| {
+        let bytes = row.number("Total Bytes").or_else(|| row.number("Bytes"));
+        bytes.is_some_and(|bytes| bytes < SMALL) && took(row).is_some()
+    };
+    let small: Vec<Row> = tables.rows("nccl_msg", "sizes").into_iter().filter(is_small).collect();
+    let of_calls = tables.share_of_window(small.iter().filter_map(took).sum());
+    // What hides behind computation costs nothing.
+    let share = of_calls.min(tables.share_of_window(sum(&tables.gpus(), "Exposed Communication")));
+    (share >= LEAST).then(|| {
+        let mut rows = small;
+        rows.sort_by(|a, b| took(b).unwrap_or_default().total_cmp(&took(a).unwrap_or_default()));
+        let line = |row: &Row<'_>| {
+            format!(
+                "{} of {} bytes on {} ranks: {} calls of {} without waiting",
+                row.word("Operation"),
+                row.word("Total Bytes"),
+                row.word("Ranks"),
+                row.word("Count"),
+                time_of(row, "Fastest Rank P50")
+            )
+        };
+        Found {
+            share,
+            what: format!("NCCL's calls of less than 1 MiB take {} of the time", percent(of_calls)),
+            evidence: rows.iter().take(MOST_LINES).map(line).collect(),
+        }
+    })
+}
+
+/// The time of all calls of a row, without that of waiting.
+fn took(row: &Row<'_>) -> Option<f64> {
+    Some(row.number("Count")? * row.number("Fastest Rank P50")?)
 }
 
 fn one_stream(tables: &Tables<'_>) -> Option<Found> {
@@ -340,6 +399,43 @@ fn who(tables: &Tables<'_>, row: &Row<'_>) -> String {
         (_, Some(gpu)) => tables.place(row, node, &format!("gpu{gpu}")),
         (_, None) => tables.place(row, node, "a GPU"),
     }
+}
+
+/// Only GPUs that work are compared: an idle one may lower its clock.
+fn low_clock(tables: &Tables<'_>) -> Option<Found> {
+    let rows = tables.rows("gpu_metric_util_map", "totals");
+    let is_of = |row: &Row<'_>, name: &str| row.text("Metric").is_some_and(|metric| metric.starts_with(name));
+    let same =
+        |a: &Row<'_>, b: &Row<'_>| (a.number("Rank"), a.number("GPU")) == (b.number("Rank"), b.number("GPU"));
+    let busy: Vec<Row> = rows
+        .iter()
+        .filter(|row| is_of(row, "SM") && row.text("Metric").is_some_and(|name| name.contains("Active")))
+        .filter(|row| row.number("Mean").is_some_and(|mean| mean >= BUSY))
+        .copied()
+        .collect();
+    let clocks: Vec<Row> = rows
+        .iter()
+        .filter(|row| is_of(row, "GPC Clock") && busy.iter().any(|other| same(row, other)))
+        .copied()
+        .collect();
+    let mut means: Vec<f64> = clocks.iter().filter_map(|row| row.number("Mean")).collect();
+    means.sort_by(f64::total_cmp);
+    let median = means.get(means.len() / 2).copied().filter(|median| means.len() >= 2 && *median > 0.0)?;
+    let (slowest, below) = largest(&clocks, |row| Some(1.0 - row.number("Mean")? / median))?;
+    // Some releases write Hz under the name of MHz.
+    let mhz = |value: f64| if value >= 1e6 { value / 1e6 } else { value };
+    (below >= IDLE).then(|| Found {
+        share: below,
+        what: format!("the clock of one GPU is {} below that of the median GPU", percent(below)),
+        evidence: vec![format!(
+            "{}: {:.0} MHz on average, {:.0} at most; median of {} busy GPUs: {:.0}",
+            tables.place(&slowest, tables.host(&slowest), &format!("GPU {}", slowest.word("GPU"))),
+            mhz(slowest.number("Mean").unwrap_or_default()),
+            mhz(slowest.number("Max").unwrap_or_default()),
+            means.len(),
+            mhz(median)
+        )],
+    })
 }
 
 fn uneven(tables: &Tables<'_>) -> Option<Found> {

@@ -2,8 +2,11 @@
 
 use super::{Diagnosis, diagnose, started_apart};
 use crate::recipe::of_reports::Input;
+use crate::testing::nccl::{call, communicator, domain};
 use crate::testing::{Made, PROCESS};
-use nsys::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, MEMCPY, SESSION_START};
+use nsys::tables::{
+    DIAGNOSTIC_EVENT, GPU_METRICS, GRAPH_TRACE, KERNEL, MEMCPY, SESSION_START, TARGET_INFO_GPU_METRICS,
+};
 
 const NCCL: i64 = 1;
 const GEMM: i64 = 3;
@@ -96,6 +99,86 @@ fn communication_alone_on_the_stream_of_compute_is_found_with_its_time() {
     let made = healthy();
     kernel(&made, 8, (100, 120), NCCL);
     assert_eq!(codes(&diagnosed(&[&made])), []);
+}
+
+/// Sixty milliseconds of compute, and then a hundred calls of so many bytes that nothing hides.
+fn calls_of(bytes: u64) -> Made {
+    let made = Made::begin();
+    for (id, text) in [
+        (1, "cudaLaunchKernelExC_v11060"),
+        (2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"),
+        (3, "ncclDevKernel_AllReduce"),
+        (20, "void gemm<float>(float*)"),
+        (21, "gemm"),
+        (22, "void other<float>(float*)"),
+        (23, "other"),
+        (24, "void third<float>(float*)"),
+        (25, "third"),
+    ] {
+        made.string(id, text);
+    }
+    domain(&made);
+    communicator(&made, 0, 0xabc, 2, 0);
+    for step in 0..3 {
+        kernel(&made, 9, (step * 20, step * 20 + 20), 20 + step * 2);
+    }
+    for at in 0..100 {
+        let start = 60 * MS + at * 100_000;
+        call(&made, start - 50_000, "ncclAllReduce", (0xabc, bytes), (start, start + 100_000), at + 1);
+    }
+    made
+}
+
+#[test]
+fn small_messages_are_found_with_their_sizes_and_large_ones_are_not() {
+    let found = diagnosed(&[&calls_of(1000)]);
+    let small = found.findings.iter().find(|one| one.code == "small-messages").expect("found");
+    assert_eq!((small.share * 1000.0).round(), 143.0, "{small:?}");
+    assert_eq!(
+        small.evidence,
+        ["ncclAllReduce of 1000 bytes on 2 ranks: 100 calls of 100 us without waiting"]
+    );
+    let found = diagnosed(&[&calls_of(100 << 20)]);
+    assert!(found.findings.iter().all(|one| one.code != "small-messages"), "{:?}", found.findings);
+    assert!(found.findings.iter().any(|one| one.code == "exposed-communication"), "{:?}", found.findings);
+}
+
+/// Samples of two GPUs: how many of the multiprocessors were active, and their clocks in Hz.
+fn clocks(made: &Made, gpus: [(i64, i64); 3]) {
+    for (gpu, (active, mhz)) in gpus.into_iter().enumerate() {
+        let kind = 256 + i64::try_from(gpu).expect("few");
+        for (id, name, value) in
+            [(1, "SMs Active [Throughput %]", active), (2, "GPC Clock Frequency [MHz]", mhz * 1_000_000)]
+        {
+            made.put(
+                &TARGET_INFO_GPU_METRICS,
+                &[("typeId", kind.into()), ("metricId", id.into()), ("metricName", name.to_owned().into())],
+            );
+            for at in [0, 100 * MS, 200 * MS] {
+                let row = [("timestamp", at), ("typeId", kind), ("metricId", id), ("value", value)];
+                made.put(&GPU_METRICS, &row.map(|(name, value)| (name, value.into())));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_clock_below_that_of_other_busy_gpus_is_found_and_that_of_an_idle_gpu_is_not() {
+    let of = |gpus| {
+        let made = healthy();
+        clocks(&made, gpus);
+        diagnosed(&[&made])
+    };
+    let found = of([(90, 1980), (90, 1980), (90, 1485)]);
+    assert_eq!(codes(&found), [("low-clock", 0.25)]);
+    let evidence = &found.findings[0].evidence[0];
+    assert!(
+        evidence.contains("GPU 2")
+            && evidence.ends_with(": 1485 MHz on average, 1485 at most; median of 3 busy GPUs: 1980"),
+        "{evidence}"
+    );
+    assert_eq!(codes(&of([(90, 1980), (90, 1980), (1, 345)])), [], "it has nothing to do");
+    assert_eq!(codes(&of([(90, 1980), (90, 1960), (90, 1950)])), []);
 }
 
 #[test]
