@@ -46,6 +46,10 @@ fn every_recipe_that_has_data_lies_in_its_folder_in_every_form() {
         "{line}"
     );
     assert!(!place.path("out/mpi_sum").exists() && place.path("out/index.html").is_file());
+    let (index, found) = (place.read("out/index.html"), place.read("out/diagnosis.json"));
+    let card = index.find("<h2>What limits the work</h2>").expect("the card");
+    assert!(card < index.find("<ul class=\"pages\">").expect("the pages"), "it is the first");
+    assert!(found.starts_with("{\"format\":1,\"input\":\"reports\","), "{found}");
     let csv = place.read("out/summary.csv");
     assert!(csv.contains("\ndiff,left out,") && csv.contains("\nCUDA_GPU,left out,"), "{csv}");
     assert!(

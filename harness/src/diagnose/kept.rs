@@ -2,6 +2,7 @@
 //! its own finds it; a case whose reports are too many or too large for that is named with the reason.
 
 use crate::limited::{self, Failed, Limits};
+use crate::page::limits::{self, FoundLimits, MOST_BYTES};
 use crate::panics;
 use crate::trace::of_run::{CaseArtefacts, TracedJob};
 use base::text::count;
@@ -9,15 +10,14 @@ use model::artefact::{Format, Plan, PlannedCase, WorkKind};
 use recipes::diagnosis::{Diagnosis, diagnose};
 use recipes::recipe::of_reports::Input;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 use store::{Store, StoreError};
 
 /// The verb by which the program starts itself; no person types it.
 pub(crate) const VERB: &str = "diagnose-case";
 /// In the folder of the case.
-pub(crate) const NAME: &str = "diagnosis.json";
+pub(crate) const NAME: &str = limits::NAME;
 /// Reports of one job.
 const MOST_REPORTS: usize = 64;
 /// Their exports together.
@@ -26,12 +26,10 @@ const MOST_EXPORT_BYTES: u64 = 256 << 20;
 const MOST_TABLES: usize = 1_000;
 const SECONDS: u64 = 300;
 const MEMORY: u64 = 4 << 30;
-/// Of the file.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// `diagnosis.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CaseDiagnosis {
+pub(crate) struct CaseDiagnosis {
     format: Format<1>,
     /// The job whose reports were read.
     pub job: String,
@@ -43,43 +41,6 @@ pub struct CaseDiagnosis {
     /// What was found in them; none where they were not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<FoundLimits>,
-}
-
-/// What a diagnosis says, as it is read back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FoundLimits {
-    /// The largest effect first.
-    pub findings: Vec<CaseFinding>,
-    /// That the reports are not of one run, and why.
-    pub apart: Option<String>,
-    /// What limits what can be said.
-    pub notes: Vec<String>,
-    /// Reports that could not be read, and why.
-    pub unreadable: Vec<(String, String)>,
-    /// GPUs that ran something.
-    pub gpus: usize,
-    /// Of all these GPUs, in nanoseconds.
-    pub window_ns: f64,
-    /// Whether any report is of a simulated cluster.
-    #[serde(default)]
-    pub simulated: bool,
-}
-
-/// One thing that limits the work.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CaseFinding {
-    /// Such as `exposed-communication`.
-    pub code: String,
-    /// The time that could be won at most, as a part of all time.
-    pub share: f64,
-    /// One sentence with its number.
-    pub what: String,
-    /// What to change.
-    pub change: String,
-    /// The recipe that shows it.
-    pub recipe: String,
-    /// Its table.
-    pub table: String,
 }
 
 /// Diagnoses by case; one that cannot be read is the reason.
@@ -179,7 +140,7 @@ pub(crate) fn read_all(
     folder: &dyn Fn(&str) -> PathBuf,
 ) -> Vec<(String, Result<CaseDiagnosis, String>)> {
     let read = |case: &PlannedCase| {
-        let mut read = read(&folder(&case.name).join(NAME))?;
+        let mut read: Result<CaseDiagnosis, String> = limits::read(&folder(&case.name).join(NAME))?;
         if !is_work(case) {
             let found = read.as_mut().ok()?.found.as_mut()?;
             found.findings.retain(|finding| finding.code == STRAGGLER);
@@ -190,23 +151,10 @@ pub(crate) fn read_all(
     plan.cases.iter().filter_map(read).collect()
 }
 
-/// `None` where there is none.
-fn read(path: &Path) -> Option<Result<CaseDiagnosis, String>> {
-    let facts = fs::symlink_metadata(path).ok()?;
-    if !facts.is_file() || facts.len() > 2 * MOST_BYTES {
-        return Some(Err("a link, no regular file, or too large".to_owned()));
-    }
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(2 * MOST_BYTES).read_to_end(&mut bytes));
-    Some(match read {
-        Ok(_) => serde_json::from_slice(&bytes).map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
 
     #[test]
     fn reports_that_are_too_many_too_large_or_gone_are_left_to_the_command() {
@@ -231,17 +179,5 @@ mod tests {
             File::create(tables.join(name)).and_then(|file| file.set_len(200 << 20)).expect("made");
         }
         assert!(too_much(&reports(&[&tables])).expect("too large").contains("400 MiB"));
-    }
-
-    #[test]
-    fn what_stands_in_the_place_of_a_diagnosis_is_an_error_and_nothing_is_nothing() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join(NAME);
-        assert!(read(&path).is_none());
-        std::os::unix::fs::symlink("/dev/zero", &path).expect("linked");
-        assert!(read(&path).expect("a link").is_err());
-        fs::remove_file(&path).expect("removed");
-        fs::write(&path, "{\"format\": 1").expect("written");
-        assert!(read(&path).expect("a file").is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! One page over a folder of pages: the description of each, in the order of their paths.
 
 use super::about::{self, About};
+use super::limits::{self, FolderDiagnosis};
 use super::markup::{head, thousands, with_code};
 use super::policy::policy;
 use super::script::{INDEX, STYLE};
@@ -95,6 +96,7 @@ fn write(folder: &Path, found: &FoundPages, out: &mut dyn Write) -> io::Result<(
     if found.pages.iter().any(|(_, about)| about.simulated) {
         writeln!(out, "<p class=\"simulated\" id=\"simulated\">{}.</p>", escaped(&some_simulated(found)))?;
     }
+    what_limits(folder, out)?;
     if !found.unreadable.is_empty() || found.is_cut {
         writeln!(
             out,
@@ -117,6 +119,17 @@ fn write(folder: &Path, found: &FoundPages, out: &mut dyn Write) -> io::Result<(
         entry(path, about, out)?;
     }
     writeln!(out, "</ul>\n</main>\n<script>{}</script>\n</body>\n</html>", *INDEX)
+}
+
+/// The first card, where the reports of the folder were diagnosed.
+fn what_limits(folder: &Path, out: &mut dyn Write) -> io::Result<()> {
+    let Some(read) = limits::read::<FolderDiagnosis>(&folder.join(limits::NAME)) else { return Ok(()) };
+    writeln!(out, "<section class=\"card\" id=\"diagnosis\">\n<h2>What limits the work</h2>")?;
+    match read {
+        Ok(diagnosis) => limits::write(&diagnosis.found, &diagnosis.input, out)?,
+        Err(why) => writeln!(out, "<p>{} cannot be read: {}</p>", limits::NAME, escaped(&why))?,
+    }
+    writeln!(out, "</section>")
 }
 
 fn some_simulated(found: &FoundPages) -> String {
@@ -245,6 +258,15 @@ mod tests {
             assert!(text.contains(fragment), "no `{fragment}` in\n{text}");
         }
         assert!(!text.contains("<script>alert") && !text.contains("other.html"));
+        assert!(!text.contains("What limits the work"), "nothing was diagnosed");
+        let found = r#"{"findings":[{"code":"idle-gpus","share":0.2,"what":"<i>idle</i>","change":"c","recipe":"r","table":"t"}],
+            "apart":null,"notes":["a note"],"unreadable":[],"gpus":1,"window_ns":1e9}"#;
+        let kept = format!("{{\"format\":1,\"input\":\"reports\",\"found\":{found}}}");
+        fs::write(folder.path().join(limits::NAME), kept).expect("written");
+        let text = String::from_utf8(index(folder.path()).expect("read").expect("pages")).expect("text");
+        let (card, one) = (text.find("What limits the work"), text.find("href=\"a.html\""));
+        assert!(card.is_some() && card < one, "{text}");
+        assert!(text.contains("&lt;i&gt;idle") && text.contains("--input reports --table t"), "{text}");
         fs::write(folder.path().join(NAME), &text).expect("written");
         let again = String::from_utf8(index(folder.path()).expect("read").expect("pages")).expect("text");
         assert_eq!(again, text, "an index is no page");

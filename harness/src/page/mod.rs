@@ -4,6 +4,7 @@
 mod about;
 mod charts;
 mod index;
+pub(crate) mod limits;
 mod markup;
 mod numbers;
 mod policy;

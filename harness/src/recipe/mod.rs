@@ -392,6 +392,14 @@ fn to_folder(order: &Order<'_>, folder: &Folder, run: &SurveyRun, messages: &mut
         }
     }
     if pages > 1 {
+        // The diagnosis is of whole reports, and reads them here.
+        if order.asked.is_survey && order.filter.is_none() && order.on.is_none() {
+            let input = order.inputs.paths.iter().map(|path| messages.name(&path.display().to_string()));
+            let input = input.collect::<Vec<_>>().join(" ");
+            if let Err(why) = pages::write_limits(folder.path(), input, run.inputs, order.jobs) {
+                messages.note(&format!("the index says nothing on what limits the work: {why}"));
+            }
+        }
         pages::write_index(folder.path())?;
     }
     if order.asked.is_survey {

@@ -1,7 +1,8 @@
 //! What limits the work of each profiled case: the largest findings of its reports, and the command that prints all of them.
 
 use super::Context;
-use crate::diagnose::kept::{CaseDiagnosis, CaseFinding, NAME, is_work};
+use crate::diagnose::kept::{CaseDiagnosis, NAME, is_work};
+use crate::page::limits;
 use base::text::{count, shorten, show};
 use model::artefact::PlannedCase;
 use recipes::result_table::escaped;
@@ -9,8 +10,6 @@ use std::io::{self, Write};
 
 /// Cases with findings of their own on the page.
 const MOST_CASES: usize = 5;
-/// Findings of one case.
-const MOST_FINDINGS: usize = 3;
 /// Letters of a sentence.
 const MOST_LETTERS: usize = 300;
 
@@ -80,46 +79,6 @@ fn render_case(context: &Context, case: &str, kept: &CaseDiagnosis, out: &mut dy
         count(found.gpus, "GPU"),
         context.link(&file, NAME)
     )?;
-    let notes = found.apart.iter().chain(&found.notes).cloned();
-    let unread = found.unreadable.iter().map(|(report, why)| format!("not read: {report}: {why}"));
-    let said: Vec<String> = notes.chain(unread).collect();
-    for line in said.iter().take(MOST_FINDINGS) {
-        writeln!(out, "<p class=\"warning\">{}</p>", escaped(&shorten(&show(line), MOST_LETTERS)))?;
-    }
-    if let more @ 1.. = said.len().saturating_sub(MOST_FINDINGS) {
-        writeln!(out, "<p class=\"drawn\">{}.</p>", count(more, "more note"))?;
-    }
-    // Only what was read whole, and can be known, is good news.
-    if found.findings.is_empty() {
-        let line = match said.is_empty() && found.gpus > 0 {
-            true => "Nothing limits it by more than 2 %: no exposed communication, idle time or copies.",
-            false => "No finding.",
-        };
-        return writeln!(out, "<p>{line}</p>");
-    }
     let input = format!("runs/{}/cases/{case}/raw/{}", context.report.summary.run_id, kept.job);
-    let input = shorten(&show(&input), MOST_LETTERS);
-    writeln!(out, "<ol>")?;
-    for finding in found.findings.iter().take(MOST_FINDINGS) {
-        entry(finding, &input, out)?;
-    }
-    writeln!(out, "</ol>")?;
-    match found.findings.len().saturating_sub(MOST_FINDINGS) {
-        0 => Ok(()),
-        more => writeln!(out, "<p class=\"drawn\">{}.</p>", count(more, "more finding")),
-    }
-}
-
-fn entry(finding: &CaseFinding, input: &str, out: &mut dyn Write) -> io::Result<()> {
-    let short = |text: &str| escaped(&shorten(&show(text), MOST_LETTERS));
-    writeln!(
-        out,
-        "<li><strong>{}</strong>: {}<p class=\"of\">change: {}; shown by <code>harness recipe {} --input {} --table {}</code></p></li>",
-        short(&finding.code),
-        short(&finding.what),
-        short(&finding.change),
-        short(&finding.recipe),
-        escaped(input),
-        short(&finding.table)
-    )
+    limits::write(found, &input, out)
 }
