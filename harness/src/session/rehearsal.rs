@@ -75,7 +75,7 @@ impl Rehearsal<'_> {
             Fault::GpuSlow { .. } => (by(&uses_gpus), NO_GPUS),
             Fault::NodeSlow { .. } => (by(&uses_gpus) || by(&uses_nics), NO_GPUS),
             Fault::NvlinkSlow { .. } => {
-                (by(&|case, _| is_collective(case) || is_tool(case, "nvbandwidth")), NO_LINKS)
+                (by(&|case, _| uses_nvlink(case) || is_tool(case, "nvbandwidth")), NO_LINKS)
             }
             Fault::Corrupt { .. } => (by(&|case, _| checks_data(case)), NO_DATA),
             Fault::PcieSlow { .. } => {
@@ -88,7 +88,10 @@ impl Rehearsal<'_> {
             | Fault::NicFlaps { .. }
             | Fault::DriverLeaks { .. } => (by(&|case, _| self.reads_gpu_state(case)), NO_STATE),
             Fault::EccErrors { .. } => {
-                (by(&|case, _| is_tool(case, "dcgm-diag") || self.reads_gpu_state(case)), NO_DIAGNOSIS)
+                let sees = |case: &PlannedCase, job: &PlannedJob| {
+                    is_tool(case, "dcgm-diag") || runs_nhc(case, job) || self.reads_gpu_state(case)
+                };
+                (by(&sees), NO_DIAGNOSIS)
             }
             Fault::Throttles { .. } | Fault::ThrottlesAfter { .. } => {
                 (by(&|case, _| is_tool(case, "gpu-burn")), NO_BURN)
@@ -178,12 +181,27 @@ fn is_collective(case: &PlannedCase) -> bool {
     matches!(case.workload, WorkloadFacts::NcclTests { each_gpu: false, .. })
 }
 
+/// Between GPUs of a node.
+fn uses_nvlink(case: &PlannedCase) -> bool {
+    is_collective(case) && !through_nics(case)
+}
+
+fn through_nics(case: &PlannedCase) -> bool {
+    matches!(case.workload, WorkloadFacts::NcclTests { through_nics: true, .. })
+}
+
 fn is_training(case: &PlannedCase) -> bool {
     matches!(case.workload, WorkloadFacts::Training { .. })
 }
 
 fn is_command(case: &PlannedCase) -> bool {
     matches!(case.workload, WorkloadFacts::Command { .. })
+}
+
+/// LBNL Node Health Check, by the script of its job.
+fn runs_nhc(case: &PlannedCase, job: &PlannedJob) -> bool {
+    let mut texts = job.files.iter().filter_map(|file| file.text.as_deref());
+    is_command(case) && texts.any(|text| text.contains("nhc -"))
 }
 
 /// Tests a node by itself with that program.
@@ -200,7 +218,8 @@ fn uses_gpus(case: &PlannedCase, _: &PlannedJob) -> bool {
 }
 
 fn uses_nics(case: &PlannedCase, job: &PlannedJob) -> bool {
-    matches!(case.workload, WorkloadFacts::NicPairs { .. }) || (is_collective(case) && job.nodes.len() > 1)
+    matches!(case.workload, WorkloadFacts::NicPairs { .. })
+        || (is_collective(case) && (job.nodes.len() > 1 || through_nics(case)))
 }
 
 fn is_profiled(_: &PlannedCase, job: &PlannedJob) -> bool {
