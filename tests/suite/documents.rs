@@ -211,6 +211,7 @@ const FORMS: [(&str, &str, &str, &str); 60] = [
     ("suites", "dcgm-diag", "suite", "extends=absent.case.workload.kind=dcgm-diag"),
     ("suites", "nvbandwidth", "suite", "extends=absent.case.workload.kind=nvbandwidth"),
     ("suites", "gpu-burn", "suite", "extends=absent.case.workload.kind=gpu-burn"),
+    ("suites", "torch-burn", "suite", "extends=absent.case.workload.kind=torch-burn"),
     ("suites", "stream", "suite", "extends=absent.case.workload.kind=stream"),
     ("suites", "fio", "suite", "extends=absent.case.workload.kind=fio"),
     ("suites", "command", "suite", "extends=absent.case.workload.kind=command"),

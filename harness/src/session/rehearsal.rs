@@ -31,7 +31,7 @@ const NO_LINKS: &str = "only collectives over all GPUs of a node detect it, and 
 const NO_COPIES: &str = "only `nvbandwidth` and recipe `gpu_state` detect it, and none is selected there";
 const NO_DIAGNOSIS: &str = "only `dcgm-diag` and recipe `gpu_state` detect it, and none is selected there";
 const NO_STATE: &str = "only recipe `gpu_state` detects it, and no case with it is selected there";
-const NO_BURN: &str = "only `gpu-burn` detects it, and none is selected there";
+const NO_BURN: &str = "only `gpu-burn` and `torch-burn` detect it, and none is selected there";
 const NO_MEMORY: &str = "only `stream` detects it, and none is selected there";
 const NO_DISK: &str = "only `fio` detects it, and none is selected there";
 const NO_REPORTS: &str = "only profiled cases detect it, and none is selected there";
@@ -93,9 +93,7 @@ impl Rehearsal<'_> {
                 };
                 (by(&sees), NO_DIAGNOSIS)
             }
-            Fault::Throttles { .. } | Fault::ThrottlesAfter { .. } => {
-                (by(&|case, _| is_tool(case, "gpu-burn")), NO_BURN)
-            }
+            Fault::Throttles { .. } | Fault::ThrottlesAfter { .. } => (by(&|case, _| burns(case)), NO_BURN),
             Fault::MemorySlow { .. } => (by(&|case, _| is_tool(case, "stream")), NO_MEMORY),
             Fault::DiskSlow { .. } | Fault::DiskErrors => (by(&|case, _| is_tool(case, "fio")), NO_DISK),
             Fault::Straggler { .. } => {
@@ -209,12 +207,17 @@ fn is_tool(case: &PlannedCase, kind: &str) -> bool {
     matches!(&case.workload, WorkloadFacts::NodeTool { program, .. } if program == kind)
 }
 
+/// All GPUs of a node under full load.
+fn burns(case: &PlannedCase) -> bool {
+    is_tool(case, "gpu-burn") || is_tool(case, "torch-burn")
+}
+
 fn checks_data(case: &PlannedCase) -> bool {
-    matches!(case.workload, WorkloadFacts::NcclTests { checked: true, .. }) || is_tool(case, "gpu-burn")
+    matches!(case.workload, WorkloadFacts::NcclTests { checked: true, .. }) || burns(case)
 }
 
 fn uses_gpus(case: &PlannedCase, _: &PlannedJob) -> bool {
-    matches!(case.workload, WorkloadFacts::NcclTests { .. }) || is_training(case) || is_tool(case, "gpu-burn")
+    matches!(case.workload, WorkloadFacts::NcclTests { .. }) || is_training(case) || burns(case)
 }
 
 fn uses_nics(case: &PlannedCase, job: &PlannedJob) -> bool {

@@ -70,7 +70,7 @@ impl WorkloadPlanner for NcclTests {
                 step,
                 tasks_per_node: 1,
                 ranks: 1,
-                helper: Some("gpus.sh"),
+                helpers: vec!["gpus.sh"],
                 follows_topology: false,
             });
         }
@@ -87,7 +87,13 @@ impl WorkloadPlanner for NcclTests {
             profile: None,
         };
         let ranks = gpus * site.placed.nodes.len() as u32;
-        Ok(PlannedStep { step: Step::Run(run), tasks_per_node, ranks, helper: None, follows_topology: true })
+        Ok(PlannedStep {
+            step: Step::Run(run),
+            tasks_per_node,
+            ranks,
+            helpers: Vec::new(),
+            follows_topology: true,
+        })
     }
 
     fn results(&self, inventory: &Inventory, case: &Case, placed: &Placed) -> Results {
@@ -199,7 +205,7 @@ fn by_torch(tests: &NcclTests, torch: &TorchRunner, site: JobPlan<'_>) -> Result
         step: Step::Run(run),
         tasks_per_node: 1,
         ranks,
-        helper: Some(files::TORCH_COLLECTIVE),
+        helpers: vec![files::TORCH_COLLECTIVE],
         // torchrun numbers nodes by their names.
         follows_topology: false,
     })

@@ -13,19 +13,20 @@ use job::script::{Run, files};
 type Program = fn(&CommandCall<'_>) -> CommandOutput;
 
 /// Each by the name of its file.
-const COMMANDS: [(&str, Program); 12] = [
+const COMMANDS: [(&str, Program); 13] = [
     ("true", succeed),
     ("false", fail),
     ("sleep", sleep),
     ("hostname", hostname),
     ("echo", echo),
     ("bash", bash),
+    ("python3", node_tools::torch_burn),
+    ("nhc", node_tools::nhc),
     ("dcgmi", node_tools::dcgmi),
     ("nvbandwidth", node_tools::nvbandwidth),
     ("gpu_burn", node_tools::gpu_burn),
     ("stream", node_tools::stream),
     ("fio", node_tools::fio),
-    ("nhc", node_tools::nhc),
 ];
 
 /// One call of a program by all ranks of a job.
