@@ -236,6 +236,7 @@ const FORMS: [(&str, &str, &str, &str); 60] = [
     ("inventories", "topology", "inventory", "topology"),
     ("inventories", "container", "inventory", "container"),
     ("inventories", "publish", "inventory", "publish"),
+    ("inventories", "hardware", "inventory", "hardware"),
     ("inventories", "world", "inventory", "world"),
     ("inventories", "own instance", "inventory", "instance"),
     ("inventories", "instance", "instance", ""),

@@ -85,6 +85,8 @@ impl AcceptanceSession {
         if let Some(suite) = self.suites.values().next() {
             self.notes.extend(probe::hold_to(&mut made, &suite.probe, &suite.alike));
         }
+        let is_new = |node: &str| self.schedule.is_in(node);
+        self.notes.extend(probe::hold_to_delivery(&mut made, &self.delivery.inventory, &is_new));
         for node in &made.nodes {
             let is_new = self.schedule.is_in(&node.node);
             let unfit = node.unfit.join("; ");
