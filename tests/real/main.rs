@@ -41,6 +41,7 @@ mod runtime_evidence;
 #[path = "../suite/small_export.rs"]
 #[allow(dead_code)]
 mod small_export;
+mod torch_burn;
 mod torch_collective;
 mod training_logs;
 mod window_hook;
@@ -89,6 +90,8 @@ fn tests() -> Vec<Trial> {
         need.trials("hook", window_hook::FACTS, &[needs::PYTHON]),
         need.trials("hook", window_hook::WITH_TORCH, &[needs::TORCH]),
         need.trials("torch", torch_collective::WITH_TORCH, &[needs::TORCH]),
+        need.trials("torch", torch_burn::WITH_TORCH, &[needs::TORCH]),
+        need.trials("torch_burn", torch_burn::FACTS, &[needs::PYTHON]),
         fact::trials("left_out", left_out::FACTS, None),
     ]
     .into_iter()

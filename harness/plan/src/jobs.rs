@@ -32,7 +32,7 @@ fn job(
     let folder = format!("{}/{}/{}", context.folder, case.name, placed.name);
     let nodes = placed.nodes.len();
     let estimate_s = workload::planner(&case.workload).estimate_s(&inventory.instance, case.placement, nodes);
-    let PlannedStep { mut step, tasks_per_node, ranks, helper, follows_topology } =
+    let PlannedStep { mut step, tasks_per_node, ranks, mut helpers, follows_topology } =
         planned_step(context, case, placed)?;
     let mut nodes = placed.nodes.clone();
     // Which node sends stands in the step; the nodes of a job are a set, and ranks are numbered along it.
@@ -63,7 +63,6 @@ fn job(
     if !environment.is_empty() {
         steps.push(Step::Environment { variables: environment });
     }
-    let mut helpers: Vec<&str> = helper.into_iter().collect();
     if profile.is_some() {
         helpers.push("profile.sh");
         helpers.extend(hook(&step));
@@ -213,7 +212,7 @@ fn hand_to_container<'a>(
 fn enter_folder(step: &mut Step, folder: &str) -> Result<(), String> {
     let container = match step {
         Step::Gpus(gpus) => gpus.container.as_mut(),
-        Step::Run(run) if run.profile.is_some() || is_torch_collective(run) => run.container.as_mut(),
+        Step::Run(run) if run.profile.is_some() || runs_own_script(run) => run.container.as_mut(),
         // Docker and podman begin in no folder of the job by themselves.
         Step::Run(run) => run.container.as_mut().filter(|container| container.runtime.is_some()),
         _ => None,
@@ -231,8 +230,9 @@ fn enter_folder(step: &mut Step, folder: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn is_torch_collective(run: &Run) -> bool {
-    run.argv.iter().any(|word| word == files::TORCH_COLLECTIVE)
+/// One that lies in the job's folder.
+fn runs_own_script(run: &Run) -> bool {
+    run.argv.iter().any(|word| [files::TORCH_COLLECTIVE, files::TORCH_BURN].contains(&word.as_str()))
 }
 
 fn planned_step(context: &Context, case: &Case, placed: &Placed) -> Result<PlannedStep, String> {

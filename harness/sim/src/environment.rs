@@ -19,6 +19,12 @@ pub(crate) fn in_container(
     exported
 }
 
+/// Whether NCCL has nothing but the network between GPUs of a node.
+pub(crate) fn through_nics(variables: &BTreeMap<String, String>) -> bool {
+    let is = |name: &str, value: &str| variables.get(name).is_some_and(|set| set == value);
+    is("NCCL_P2P_DISABLE", "1") && is("NCCL_SHM_DISABLE", "1")
+}
+
 /// The remaining fraction of every rate with the software that a script asks for, as the world has it; 0 where nothing starts.
 pub(crate) fn left_by_software(cluster: &Cluster, script: &Script) -> f64 {
     let has = |wanted: &str| {

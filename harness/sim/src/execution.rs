@@ -168,8 +168,9 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
                         work = Work::Command { stdout: Vec::new(), stderr, code: 1, seconds: 0.5 };
                     }
                     None => {
+                        let how = (split_mask, environment::through_nics(&exported));
                         (work, unknown_program) =
-                            ranks(cluster, &active_faults, &nodes, spread, run, split_mask, &mut noise);
+                            ranks(cluster, &active_faults, &nodes, spread, run, how, &mut noise);
                     }
                 }
                 if matches!(work, Work::Tables(_)) || trained.is_some() {
@@ -307,7 +308,7 @@ fn ranks(
     nodes: &[String],
     spread: Spread,
     run: &Run,
-    split_mask: Option<u64>,
+    (split_mask, through_nics): (Option<u64>, bool),
     noise: &mut Noise,
 ) -> (Work, Option<String>) {
     let by_torch = torch_collective::read(run, cluster.gpus, nodes.len() as u32);
@@ -334,7 +335,7 @@ fn ranks(
     }
     let all = 0..nodes.len();
     let mut world = |of_job: std::ops::Range<usize>, first: u32, group: Group| {
-        let world = World { nodes: of_job, gpu: None, group, first, per_node };
+        let world = World { nodes: of_job, gpu: None, group, first, per_node, through_nics };
         let mut table = work::table(cluster, active_faults, &options, world, nodes, noise);
         if run.profile.is_some() {
             table.slow_down(active_faults.left_by_profiler());
@@ -406,7 +407,8 @@ fn each_gpu(
         let ranks = options.gpus * if active_faults.has_wrong_ranks(node) { 2 } else { 1 };
         let group = Group { nodes: 1, ranks, side_by_side: 1 };
         let (first, per_node) = (node as u32 * cluster.gpus + gpu, cluster.gpus);
-        let world = World { nodes: node..node + 1, gpu: Some(gpu), group, first, per_node };
+        let nodes_of = node..node + 1;
+        let world = World { nodes: nodes_of, gpu: Some(gpu), group, first, per_node, through_nics: false };
         work::table(cluster, active_faults, &options, world, nodes, &mut noise)
     };
     let tables = (0..nodes.len()).map(|node| (0..gpus.gpus).map(|gpu| one(node, gpu)).collect()).collect();

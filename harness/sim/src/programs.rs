@@ -231,7 +231,9 @@ pub(crate) fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
         Step::Gpus(_) => vec!["gpus.sh"],
         Step::Flows(_) => vec!["flows.sh"],
         Step::Run(run) if run.argv.iter().any(|word| word == script::files::GPU_STATE_SCRIPT) => {
-            vec![script::files::GPU_STATE_SCRIPT]
+            let by_torch = run.argv.iter().any(|word| word == script::files::TORCH_BURN);
+            let burn = by_torch.then_some(script::files::TORCH_BURN);
+            [Some(script::files::GPU_STATE_SCRIPT), burn].into_iter().flatten().collect()
         }
         Step::Run(run) => run.profile.as_ref().map(of_profile).unwrap_or_default(),
         Step::Turns(_) => vec![script::files::ALLOCATION],

@@ -80,7 +80,10 @@ pub fn nic_timelines_since(cluster: &Cluster, over: &Over, node: usize, since_s:
     let idle = || vec![NicTimeline::default(); cluster.nics.len()];
     match &execution.work {
         Work::Tables(tables) => match tables.as_slice() {
-            [table] if table.world.group.nodes > 1 && cluster.world.ofi_plugin => {
+            [table]
+                if table.world.crossing(table.options.op, cluster.gpus).moves()
+                    && cluster.world.ofi_plugin =>
+            {
                 collective(cluster, over, table, node, span)
             }
             // Worlds within nodes move nothing between them.
@@ -128,7 +131,7 @@ fn collective(
 ) -> Vec<NicTimeline> {
     let execution = &over.execution;
     let op = table.options.op;
-    let crossing = Crossing::new(op, table.world.group, cluster.gpus);
+    let crossing = table.world.crossing(op, cluster.gpus);
     let pieces = table.rounds().into_iter().map(|round| {
         let from = execution.work_from_s + round.from_s;
         let unit = crossing.unit_bytes(op, round.bytes) * f64::from(round.operations());

@@ -19,6 +19,8 @@ pub(crate) struct Crossing {
 enum Pattern {
     /// Nothing leaves the node.
     Inside,
+    /// The node's own NICs carry what its ranks send each other: it sends and receives one unit.
+    Loop,
     /// Every node sends and receives one unit.
     Even,
     /// From the first node, which holds the root, through all nodes to the last.
@@ -43,12 +45,28 @@ impl Crossing {
         Crossing { pattern, group, local: (gpus / group.side_by_side.max(1)).max(1) }
     }
 
+    /// The same of ranks of one node that reach each other through its NICs alone.
+    pub(crate) fn within(group: Group) -> Crossing {
+        let pattern = if group.ranks > 1 { Pattern::Loop } else { Pattern::Inside };
+        Crossing { pattern, group, local: group.ranks }
+    }
+
+    /// Whether anything leaves a node, be it to itself.
+    pub(crate) fn moves(&self) -> bool {
+        self.pattern != Pattern::Inside
+    }
+
     /// The bytes of one unit, for one operation of `bytes` by all groups that run side by side.
     pub(crate) fn unit_bytes(&self, op: Op, bytes: u64) -> f64 {
         let (size, n, nodes) = (bytes as f64, f64::from(self.group.ranks), f64::from(self.group.nodes));
         let far = (nodes - 1.0) / nodes;
         let one = match op {
             _ if self.pattern == Pattern::Inside => 0.0,
+            // All ranks of the node send, each to another.
+            Op::AllReduce if self.pattern == Pattern::Loop => size * 2.0 * (n - 1.0),
+            Op::SendRecv if self.pattern == Pattern::Loop => size * n,
+            Op::Gather | Op::Scatter if self.pattern == Pattern::Loop => size * (n - 1.0) / n,
+            _ if self.pattern == Pattern::Loop => size * (n - 1.0),
             // By a tree, each of two nodes sends its whole result once; by a ring, nearly twice.
             Op::AllReduce if self.group.nodes == 2 => size,
             Op::AllReduce => size * 2.0 * (n - 1.0) / n,
@@ -66,7 +84,7 @@ impl Crossing {
         let others = u64::from(last);
         match self.pattern {
             Pattern::Inside => (0, 0),
-            Pattern::Even => (1, 1),
+            Pattern::Even | Pattern::Loop => (1, 1),
             Pattern::Down => (u64::from(node < last), u64::from(node > 0)),
             Pattern::Up => (u64::from(node > 0), u64::from(node < last)),
             Pattern::Spread => {

@@ -63,6 +63,18 @@ pub struct World {
     pub first: u32,
     /// Ranks of the job on each node.
     pub per_node: u32,
+    /// Ranks of one node reach each other through its NICs alone.
+    pub through_nics: bool,
+}
+
+impl World {
+    /// What its operations move over the fabric.
+    pub(crate) fn crossing(&self, op: Op, gpus: u32) -> Crossing {
+        match self.through_nics && self.group.nodes <= 1 && self.gpu.is_none() {
+            true => Crossing::within(self.group),
+            false => Crossing::new(op, self.group, gpus),
+        }
+    }
 }
 
 /// Operations of one size before the first row.
@@ -117,7 +129,7 @@ pub(crate) fn table(
     noise: &mut Noise,
 ) -> Table {
     let (nodes, group) = (world.nodes.clone(), world.group);
-    let crossing = Crossing::new(options.op, group, cluster.gpus);
+    let crossing = world.crossing(options.op, cluster.gpus);
     let left = match world.gpu {
         Some(gpu) => active_faults.gpu_left(nodes.start, gpu),
         None => active_faults.least_gpu_left(nodes.clone()),

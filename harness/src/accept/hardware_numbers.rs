@@ -29,11 +29,17 @@ struct Number {
 }
 
 impl HardwareNumbers {
-    /// Those that the preflight read.
+    /// Those that the preflight read, and those that the inventory lists.
     pub(super) fn read(delivery: &Delivery) -> HardwareNumbers {
         let probe = store::read_json::<Probe>(&delivery.folder.join(PROBE)).ok();
         let mut numbers = HardwareNumbers::default();
         numbers.add(probe.iter().flat_map(|probe| &probe.nodes), &BTreeSet::new());
+        // A number that was delivered and is not there stands in the reasons of a refusal.
+        let delivered = delivery.inventory.hardware.values();
+        let delivered: Vec<ProbedNode> = delivered
+            .map(|hardware| ProbedNode { facts: hardware.as_facts(), ..ProbedNode::default() })
+            .collect();
+        numbers.add(delivered.iter(), &BTreeSet::new());
         numbers
     }
 

@@ -10,7 +10,7 @@ use crate::session::preflight::{self, ProbeScope};
 use base::nodeset;
 use cluster::probe;
 use config::inventory::GresReport;
-use config::suite::{Placement, Suite};
+use config::suite::{Case, Placement, Suite};
 use model::artefact::acceptance::StageRecord;
 use model::artefact::{Probe, Status};
 use verdict::accept::node_status::{NodeStatus, did_well_together, node_statuses};
@@ -85,6 +85,8 @@ impl AcceptanceSession {
         if let Some(suite) = self.suites.values().next() {
             self.notes.extend(probe::hold_to(&mut made, &suite.probe, &suite.alike));
         }
+        let is_new = |node: &str| self.schedule.is_in(node);
+        self.notes.extend(probe::hold_to_delivery(&mut made, &self.delivery.inventory, &is_new));
         for node in &made.nodes {
             let is_new = self.schedule.is_in(&node.node);
             let unfit = node.unfit.join("; ");
@@ -155,7 +157,10 @@ impl AcceptanceSession {
 
     fn single(&mut self) -> Result<(), Stopped> {
         let Some(suite) = self.suites.get(&Stage::Single).cloned() else { return Ok(()) };
-        let alone = suite.cases.iter().any(|case| case.placement == Placement::EachGpu);
+        // A bandwidth through NICs says nothing of NVLink: with such a case the number alone does not show which it is.
+        let through_nics = |case: &Case| case.workload.collective().is_some_and(|tests| tests.through_nics);
+        let alone = suite.cases.iter().any(|case| case.placement == Placement::EachGpu)
+            && !suite.cases.iter().any(through_nics);
         let nodes = self.schedule.candidates.clone();
         let result = self.run(Stage::Single, "each node by itself", &suite, &nodes, Sets::new())?;
         let open = self.schedule.first(Stage::Single, &result);

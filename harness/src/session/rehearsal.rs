@@ -31,7 +31,7 @@ const NO_LINKS: &str = "only collectives over all GPUs of a node detect it, and 
 const NO_COPIES: &str = "only `nvbandwidth` and recipe `gpu_state` detect it, and none is selected there";
 const NO_DIAGNOSIS: &str = "only `dcgm-diag` and recipe `gpu_state` detect it, and none is selected there";
 const NO_STATE: &str = "only recipe `gpu_state` detects it, and no case with it is selected there";
-const NO_BURN: &str = "only `gpu-burn` detects it, and none is selected there";
+const NO_BURN: &str = "only `gpu-burn` and `torch-burn` detect it, and none is selected there";
 const NO_MEMORY: &str = "only `stream` detects it, and none is selected there";
 const NO_DISK: &str = "only `fio` detects it, and none is selected there";
 const NO_REPORTS: &str = "only profiled cases detect it, and none is selected there";
@@ -75,7 +75,7 @@ impl Rehearsal<'_> {
             Fault::GpuSlow { .. } => (by(&uses_gpus), NO_GPUS),
             Fault::NodeSlow { .. } => (by(&uses_gpus) || by(&uses_nics), NO_GPUS),
             Fault::NvlinkSlow { .. } => {
-                (by(&|case, _| is_collective(case) || is_tool(case, "nvbandwidth")), NO_LINKS)
+                (by(&|case, _| uses_nvlink(case) || is_tool(case, "nvbandwidth")), NO_LINKS)
             }
             Fault::Corrupt { .. } => (by(&|case, _| checks_data(case)), NO_DATA),
             Fault::PcieSlow { .. } => {
@@ -88,11 +88,12 @@ impl Rehearsal<'_> {
             | Fault::NicFlaps { .. }
             | Fault::DriverLeaks { .. } => (by(&|case, _| self.reads_gpu_state(case)), NO_STATE),
             Fault::EccErrors { .. } => {
-                (by(&|case, _| is_tool(case, "dcgm-diag") || self.reads_gpu_state(case)), NO_DIAGNOSIS)
+                let sees = |case: &PlannedCase, job: &PlannedJob| {
+                    is_tool(case, "dcgm-diag") || runs_nhc(case, job) || self.reads_gpu_state(case)
+                };
+                (by(&sees), NO_DIAGNOSIS)
             }
-            Fault::Throttles { .. } | Fault::ThrottlesAfter { .. } => {
-                (by(&|case, _| is_tool(case, "gpu-burn")), NO_BURN)
-            }
+            Fault::Throttles { .. } | Fault::ThrottlesAfter { .. } => (by(&|case, _| burns(case)), NO_BURN),
             Fault::MemorySlow { .. } => (by(&|case, _| is_tool(case, "stream")), NO_MEMORY),
             Fault::DiskSlow { .. } | Fault::DiskErrors => (by(&|case, _| is_tool(case, "fio")), NO_DISK),
             Fault::Straggler { .. } => {
@@ -178,6 +179,15 @@ fn is_collective(case: &PlannedCase) -> bool {
     matches!(case.workload, WorkloadFacts::NcclTests { each_gpu: false, .. })
 }
 
+/// Between GPUs of a node.
+fn uses_nvlink(case: &PlannedCase) -> bool {
+    is_collective(case) && !through_nics(case)
+}
+
+fn through_nics(case: &PlannedCase) -> bool {
+    matches!(case.workload, WorkloadFacts::NcclTests { through_nics: true, .. })
+}
+
 fn is_training(case: &PlannedCase) -> bool {
     matches!(case.workload, WorkloadFacts::Training { .. })
 }
@@ -186,21 +196,33 @@ fn is_command(case: &PlannedCase) -> bool {
     matches!(case.workload, WorkloadFacts::Command { .. })
 }
 
+/// LBNL Node Health Check, by the script of its job.
+fn runs_nhc(case: &PlannedCase, job: &PlannedJob) -> bool {
+    let mut texts = job.files.iter().filter_map(|file| file.text.as_deref());
+    is_command(case) && texts.any(|text| text.contains("nhc -"))
+}
+
 /// Tests a node by itself with that program.
 fn is_tool(case: &PlannedCase, kind: &str) -> bool {
     matches!(&case.workload, WorkloadFacts::NodeTool { program, .. } if program == kind)
 }
 
+/// All GPUs of a node under full load.
+fn burns(case: &PlannedCase) -> bool {
+    is_tool(case, "gpu-burn") || is_tool(case, "torch-burn")
+}
+
 fn checks_data(case: &PlannedCase) -> bool {
-    matches!(case.workload, WorkloadFacts::NcclTests { checked: true, .. }) || is_tool(case, "gpu-burn")
+    matches!(case.workload, WorkloadFacts::NcclTests { checked: true, .. }) || burns(case)
 }
 
 fn uses_gpus(case: &PlannedCase, _: &PlannedJob) -> bool {
-    matches!(case.workload, WorkloadFacts::NcclTests { .. }) || is_training(case) || is_tool(case, "gpu-burn")
+    matches!(case.workload, WorkloadFacts::NcclTests { .. }) || is_training(case) || burns(case)
 }
 
 fn uses_nics(case: &PlannedCase, job: &PlannedJob) -> bool {
-    matches!(case.workload, WorkloadFacts::NicPairs { .. }) || (is_collective(case) && job.nodes.len() > 1)
+    matches!(case.workload, WorkloadFacts::NicPairs { .. })
+        || (is_collective(case) && (job.nodes.len() > 1 || through_nics(case)))
 }
 
 fn is_profiled(_: &PlannedCase, job: &PlannedJob) -> bool {

@@ -106,7 +106,15 @@ fn ranks(place: &ProcessPlace, nodes: usize, argv: Vec<String>) -> Vec<Step> {
 
 /// What the programs heed of their environment.
 fn environment() -> Step {
-    let names = [SPLIT, "OFI_NCCL_PROTOCOL", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS"];
+    let names = [
+        SPLIT,
+        "OFI_NCCL_PROTOCOL",
+        "NCCL_DEBUG",
+        "NCCL_DEBUG_FILE",
+        "NCCL_DEBUG_SUBSYS",
+        "NCCL_P2P_DISABLE",
+        "NCCL_SHM_DISABLE",
+    ];
     let set = names.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
     Step::Environment { variables: set.collect() }
 }

@@ -2,7 +2,7 @@
 //! Pure: text in, blame out. The workload's own account is read by the recipes.
 
 use base::text::shorten;
-use job::script::{AGENT_NO_MPIRUN, AGENT_SAYS, CONTAINER_SAYS};
+use job::script::{AGENT_NO_MPIRUN, AGENT_SAYS, CONTAINER_SAYS, NO_TORCH};
 use logs::stream::Pieces;
 use model::artefact::{CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, MPI_REFUSED, TOOL_MISSING, WorkloadFailure};
 use std::collections::BTreeSet;
@@ -179,6 +179,7 @@ fn is_missing_tool(line: &str) -> bool {
         || (line.contains(".sh: line ") && line.contains(": exec: ") && line.ends_with(": not found"))
         // Of the first process of a container.
         || (line.starts_with("sh: ") && line.ends_with(": not found"))
+        || line.starts_with(NO_TORCH)
         || line.contains("error while loading shared libraries: ")
         || line.contains("unable to find the specified executable file")
         || (not_there && (line.contains("execve(): ") || line.contains(".sh: line ")))
@@ -314,6 +315,7 @@ mod tests {
             "gpu_state.sh: line 135: /opt/gpu_burn: No such file or directory",
             "/opt/all_reduce_perf: error while loading shared libraries: libnccl.so.2: cannot open shared object",
             "mpirun was unable to find the specified executable file, and therefore",
+            "torch_burn.py: PyTorch is missing (No module named 'torch'): install it, or set `program`",
         ] {
             for text in [format!("{missing}\n{exited}"), format!("{exited}{missing}\n")] {
                 let found = read(&text, &["p5-001", "p5-002"], None);

@@ -18,5 +18,5 @@ pub(crate) use on_node::{NodeJob, on_node};
 pub use probing::{NotMade, Probing, asked_to_end, gres, make};
 pub use request::{CLOCK, ProbeRequest};
 pub use slurm::read_srun;
-pub use standards::hold_to;
+pub use standards::{hold_to, hold_to_delivery};
 pub use table::{differences, remarks, table};

@@ -1,7 +1,9 @@
 //! What a suite asks of nodes before they are accepted, beside what every node must have: bounds on facts, and facts that
 //! all nodes must have alike. A fact that is unknown speaks against no node; the certificate lists it.
 
+use base::nodeset;
 use config::facts::{Requirement, missing_and_additional};
+use config::inventory::Inventory;
 use model::artefact::{Probe, ProbedNode, Value};
 use std::collections::BTreeMap;
 
@@ -18,6 +20,26 @@ pub fn hold_to(made: &mut Probe, bounds: &[Requirement], alike: &[String]) -> Ve
         node.unfit.extend(unmet);
     }
     alike.iter().filter_map(|fact| compare(made, fact)).collect()
+}
+
+/// Adds to each node how its hardware differs from that which was delivered. Gives what was not compared, where some nodes
+/// are listed and others of those that are new are not.
+pub fn hold_to_delivery(
+    made: &mut Probe,
+    inventory: &Inventory,
+    is_new: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let mut unlisted = Vec::new();
+    for node in made.nodes.iter_mut().filter(|node| node.fingerprint.is_some()) {
+        match inventory.hardware.get(&node.node) {
+            Some(delivered) => node.unfit.extend(delivered.differences(&node.facts)),
+            None if is_new(&node.node) => unlisted.push(node.node.clone()),
+            None => {}
+        }
+    }
+    (!inventory.hardware.is_empty() && !unlisted.is_empty()).then(|| {
+        format!("hardware, by `[[hardware]]` of the inventory, does not list: {}", nodeset::fold(&unlisted))
+    })
 }
 
 fn compare(made: &mut Probe, fact: &str) -> Option<String> {

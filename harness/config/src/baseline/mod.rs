@@ -121,7 +121,8 @@ pub struct BaselineKey {
     pub algorithm: Option<String>,
     /// `NCCL_PROTO`, where the case sets it.
     pub protocol: Option<String>,
-    /// `torch` where PyTorch ran the collective: its numbers are not those of nccl-tests.
+    /// `torch` where PyTorch ran the collective: its numbers are not those of nccl-tests. `nccl-tests through NICs` where
+    /// GPUs of a node were kept from NVLink.
     pub runner: Option<String>,
     /// The kernel, or the class of kernels.
     pub kernel: Option<String>,

@@ -2,7 +2,7 @@
 
 use super::instance::{FLOWS, TRANSPORTS};
 use super::read::{KINDS, NIC_TOOLS, RUNTIMES};
-use super::{Kind, launcher, topology};
+use super::{Kind, hardware, launcher, topology};
 use crate::facts::requirement_keys;
 use crate::form::{Condition, Form, Key, Type, names};
 
@@ -48,6 +48,11 @@ pub(crate) fn file() -> Form {
             "probe",
             Type::keys(requirement_keys()),
             "what each node must be: facts, each with `at_least`, `at_most`, `equals` or `holds`",
+        ),
+        Key::optional(
+            "hardware",
+            Type::tables(hardware::form()),
+            "the numbers of nodes as they were delivered: `harness accept` refuses a node whose hardware is other",
         ),
         Key::optional("world", Type::table(world()), "how a simulated cluster behaves"),
     ])

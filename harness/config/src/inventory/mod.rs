@@ -3,6 +3,7 @@
 
 pub(crate) mod form;
 mod gres;
+mod hardware;
 pub mod instance;
 mod launcher;
 mod read;
@@ -12,6 +13,7 @@ mod topology;
 mod world;
 
 pub use gres::GresReport;
+pub use hardware::DeliveredHardware;
 pub use instance::{FlowOp, Instance, Instances, Transport};
 pub use launcher::{
     JobNeeds, JobSite, KubernetesReach, LaunchPlanner, ReachBy, SlurmReach, SshReach, SshStart, Toleration,
@@ -61,6 +63,8 @@ pub struct Inventory {
     pub nsys_version: Option<NsysVersion>,
     /// What every node must be and have, beside what its instance has.
     pub probe: Vec<Requirement>,
+    /// `[[hardware]]`: the numbers of nodes as they were delivered.
+    pub hardware: BTreeMap<String, DeliveredHardware>,
     /// How a simulated cluster differs from a stock one.
     pub world: WorldSettings,
     /// As messages show it: `inventory/default.toml`.

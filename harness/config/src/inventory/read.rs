@@ -1,8 +1,8 @@
 //! Reads the tables of an inventory.
 
 use super::{
-    Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SamplePaths, form, instance,
-    is_word, launcher, topology, world,
+    Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SamplePaths, form, hardware,
+    instance, is_word, launcher, topology, world,
 };
 use crate::diagnostic::Diagnostics;
 use crate::facts::requirements;
@@ -71,6 +71,8 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
         });
         let asked = table.get("probe").and_then(|value| value.table());
         let requirements = asked.map(|table| requirements(&table)).unwrap_or_default();
+        let delivered = table.get("hardware").and_then(|value| value.list()).unwrap_or_default();
+        let delivered = hardware::read(&delivered, nodes.as_deref());
         let world = match (table.get("world"), kind) {
             (Some(value), Some(Kind::Real)) => {
                 value.diagnostic("a real inventory has no `[world]`: it describes a simulated cluster");
@@ -98,6 +100,7 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
             nic_tool: nic_tool?,
             nsys_version,
             probe: requirements,
+            hardware: delivered,
             world: world.unwrap_or_default(),
             file: file.to_owned(),
         })

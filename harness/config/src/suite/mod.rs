@@ -21,7 +21,8 @@ pub use extend::{Find, base_of};
 pub use soak::Soak;
 pub use workload::{
     Algorithm, Backend, Command, Fio, FioDirectory, NcclTests, NicPairs, NodeTool, Refusal, Setting,
-    SettingValue, Step, Tool, TorchRunner, Workload, WorkloadTable, model, settings, training, variables,
+    SettingValue, Step, Tool, TorchBurn, TorchRunner, Workload, WorkloadTable, model, settings, training,
+    variables,
 };
 
 pub use ::model::artefact::CaseEnd;

@@ -29,6 +29,10 @@ pub const INSPECTOR_SH: &str = include_str!("inspector.sh");
 pub const GPU_STATE_SH: &str = include_str!("gpu_state.sh");
 /// A collective over a sweep of sizes, by PyTorch.
 pub const TORCH_COLLECTIVE_PY: &str = include_str!("torch_collective.py");
+/// Matrix products on all GPUs of a node, by PyTorch; prints as gpu-burn does.
+pub const TORCH_BURN_PY: &str = include_str!("torch_burn.py");
+/// How it begins to say that there is no PyTorch.
+pub const NO_TORCH: &str = "torch_burn.py: PyTorch is missing";
 /// One rank of a workload, under nsys where it is among those to be profiled.
 pub const PROFILE_SH: &str = include_str!("profile.sh");
 /// Over ssh: what starts, keeps and ends a job's script on one node.
@@ -447,6 +451,8 @@ pub mod files {
     pub const GPU_STATE_SCRIPT: &str = "gpu_state.sh";
     /// What torchrun starts where PyTorch runs a collective.
     pub const TORCH_COLLECTIVE: &str = "torch_collective.py";
+    /// What Python runs where PyTorch loads the GPUs.
+    pub const TORCH_BURN: &str = "torch_burn.py";
     /// Output of the samplers; over ssh it goes to `LOG`.
     pub const SAMPLER_LOG: &str = "sampler.log";
     /// Over ssh: runs containers.
@@ -520,9 +526,10 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 12] = [
+pub const SHARED: [(&str, &str); 13] = [
     (files::GPU_STATE_SCRIPT, GPU_STATE_SH),
     (files::TORCH_COLLECTIVE, TORCH_COLLECTIVE_PY),
+    (files::TORCH_BURN, TORCH_BURN_PY),
     ("counters.sh", COUNTERS_SH),
     (files::INSPECTOR_SCRIPT, INSPECTOR_SH),
     ("gpus.sh", GPUS_SH),

@@ -25,6 +25,9 @@ pub enum WorkloadFacts {
         /// PyTorch runs it, and not a program of nccl-tests.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         by_torch: bool,
+        /// GPUs of a node reach each other through its NICs alone.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        through_nics: bool,
         /// Its options, which the output is compared with; older plans do not have them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sweep: Option<SweepFacts>,
@@ -143,6 +146,14 @@ impl WorkloadFacts {
         match self {
             WorkloadFacts::NcclTests { sizes, .. } => sizes,
             _ => &[],
+        }
+    }
+
+    /// What joins the GPUs of a node in a collective on that node alone.
+    pub fn link_within_node(&self) -> &'static str {
+        match self {
+            WorkloadFacts::NcclTests { through_nics: true, .. } => "own NICs",
+            _ => "NVLink",
         }
     }
 

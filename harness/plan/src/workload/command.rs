@@ -14,7 +14,13 @@ impl WorkloadPlanner for Command {
         let tasks_per_node = self.tasks_per_node;
         let ranks = tasks_per_node * site.placed.nodes.len() as u32;
         let run = Run { argv, tasks_per_node, mpi: None, container: site.container, profile: None };
-        Ok(PlannedStep { step: Step::Run(run), tasks_per_node, ranks, helper: None, follows_topology: true })
+        Ok(PlannedStep {
+            step: Step::Run(run),
+            tasks_per_node,
+            ranks,
+            helpers: Vec::new(),
+            follows_topology: true,
+        })
     }
 
     /// It may well print nothing.

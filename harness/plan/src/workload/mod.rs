@@ -117,8 +117,8 @@ pub(crate) struct PlannedStep {
     pub tasks_per_node: u32,
     /// Declared of the whole job.
     pub ranks: u32,
-    /// The shared script that the step needs.
-    pub helper: Option<&'static str>,
+    /// The shared scripts that the step needs.
+    pub helpers: Vec<&'static str>,
     /// The launcher numbers its ranks, in the order of its nodes; otherwise they are numbered by their nodes' names.
     pub follows_topology: bool,
 }

@@ -16,6 +16,16 @@ use std::collections::BTreeMap;
 /// What it measures with where the suite says nothing.
 const DTYPE: &str = "float";
 
+/// What keeps GPUs of a node from each other but through the network: AWS's gpu-cluster-healthcheck
+/// (awslabs/awsome-distributed-ai at 95b939cd) sets the first two; NVLink's switches are another way around, and so is
+/// libfabric's own shared memory (stas00/ml-engineering, network/README.md).
+const THROUGH_NICS: [(&str, &str); 4] = [
+    ("NCCL_P2P_DISABLE", "1"),
+    ("NCCL_SHM_DISABLE", "1"),
+    ("NCCL_NVLS_ENABLE", "0"),
+    ("FI_EFA_ENABLE_SHM_TRANSFER", "0"),
+];
+
 impl WorkloadPlanner for NcclTests {
     fn needs_mpi(&self, placement: Placement) -> bool {
         placement != Placement::EachGpu && self.torch.is_none()
@@ -39,7 +49,9 @@ impl WorkloadPlanner for NcclTests {
     fn variables(&self) -> Vec<(&'static str, String)> {
         let algorithm = self.algorithm.map(|algorithm| ("NCCL_ALGO", algorithm.nccl_name().to_owned()));
         let mask = self.split_mask.clone().map(|mask| ("NCCL_TESTS_SPLIT_MASK", mask));
-        algorithm.into_iter().chain(mask).collect()
+        let apart = THROUGH_NICS.iter().filter(|_| self.through_nics);
+        let apart = apart.map(|(name, value)| (*name, (*value).to_owned()));
+        algorithm.into_iter().chain(mask).chain(apart).collect()
     }
 
     fn complete(&self, variables: &mut BTreeMap<String, String>) {
@@ -58,7 +70,7 @@ impl WorkloadPlanner for NcclTests {
                 step,
                 tasks_per_node: 1,
                 ranks: 1,
-                helper: Some("gpus.sh"),
+                helpers: vec!["gpus.sh"],
                 follows_topology: false,
             });
         }
@@ -75,7 +87,13 @@ impl WorkloadPlanner for NcclTests {
             profile: None,
         };
         let ranks = gpus * site.placed.nodes.len() as u32;
-        Ok(PlannedStep { step: Step::Run(run), tasks_per_node, ranks, helper: None, follows_topology: true })
+        Ok(PlannedStep {
+            step: Step::Run(run),
+            tasks_per_node,
+            ranks,
+            helpers: Vec::new(),
+            follows_topology: true,
+        })
     }
 
     fn results(&self, inventory: &Inventory, case: &Case, placed: &Placed) -> Results {
@@ -104,6 +122,8 @@ impl WorkloadPlanner for NcclTests {
     fn estimate_s(&self, instance: &Instance, placement: Placement, nodes: usize) -> f64 {
         let wire = instance.nic_line_rate_gb_s * instance.nics.len() as f64;
         let gb_s = match (placement, nodes) {
+            // Each GPU by its part of the wire, and twice its bytes.
+            _ if self.through_nics => wire / f64::from(instance.gpus.max(1)) * 0.5,
             (Placement::EachGpu, _) => instance.nvlink_gb_s,
             (_, 1) => instance.nvlink_gb_s * 0.5,
             _ => wire * 0.4,
@@ -131,6 +151,7 @@ impl WorkloadPlanner for NcclTests {
             checked: self.check,
             each_gpu: case.placement == Placement::EachGpu,
             by_torch: self.torch.is_some(),
+            through_nics: self.through_nics,
             sweep: Some(SweepFacts {
                 iterations: self.iterations.into(),
                 warmup: self.warmup.into(),
@@ -148,10 +169,12 @@ impl WorkloadPlanner for NcclTests {
         key.dtype = Some(self.dtype.clone()).filter(|dtype| dtype != DTYPE);
         key.algorithm = self.algorithm.map(|algorithm| algorithm.name().to_owned());
         key.protocol = self.environment.get("NCCL_PROTO").cloned();
-        key.runner = self.torch.as_ref().map(|torch| match torch.backend {
-            Backend::Nccl => "torch".to_owned(),
-            Backend::Gloo => "torch gloo".to_owned(),
-        });
+        key.runner = match self.torch.as_ref().map(|torch| torch.backend) {
+            Some(Backend::Nccl) => Some("torch".to_owned()),
+            Some(Backend::Gloo) => Some("torch gloo".to_owned()),
+            // On one node others are numbers of NVLink.
+            None => self.through_nics.then(|| "nccl-tests through NICs".to_owned()),
+        };
     }
 }
 
@@ -182,7 +205,7 @@ fn by_torch(tests: &NcclTests, torch: &TorchRunner, site: JobPlan<'_>) -> Result
         step: Step::Run(run),
         tasks_per_node: 1,
         ranks,
-        helper: Some(files::TORCH_COLLECTIVE),
+        helpers: vec![files::TORCH_COLLECTIVE],
         // torchrun numbers nodes by their names.
         follows_topology: false,
     })

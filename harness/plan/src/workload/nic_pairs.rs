@@ -41,7 +41,7 @@ impl WorkloadPlanner for NicPairs {
             step: Step::Flows(flows),
             tasks_per_node: 1,
             ranks: 2,
-            helper: Some("flows.sh"),
+            helpers: vec!["flows.sh"],
             follows_topology: false,
         })
     }

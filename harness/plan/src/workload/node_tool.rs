@@ -3,7 +3,7 @@
 use super::super::placement::Placed;
 use super::{Context, JobPlan, LAUNCH_S, PlannedStep, WorkloadPlanner};
 use config::inventory::Instance;
-use config::suite::{Case, Fio, FioDirectory, NodeTool, Placement, Tool};
+use config::suite::{Case, Fio, FioDirectory, NodeTool, Placement, Tool, TorchBurn};
 use job::script::{Run, Step, files};
 use model::artefact::{ExpectedFile, FileKind, WorkloadFacts};
 
@@ -15,7 +15,9 @@ impl WorkloadPlanner for NodeTool {
     fn variables(&self) -> Vec<(&'static str, String)> {
         match self.tool {
             // CUDA numbers GPUs by their speed otherwise, and the driver by their place.
-            Tool::NvBandwidth | Tool::GpuBurn { .. } => vec![("CUDA_DEVICE_ORDER", "PCI_BUS_ID".to_owned())],
+            Tool::NvBandwidth | Tool::GpuBurn { .. } | Tool::TorchBurn(_) => {
+                vec![("CUDA_DEVICE_ORDER", "PCI_BUS_ID".to_owned())]
+            }
             Tool::DcgmDiag { .. } | Tool::Stream | Tool::Fio(_) => Vec::new(),
         }
     }
@@ -24,21 +26,23 @@ impl WorkloadPlanner for NodeTool {
         let mut argv = vec![self.program.clone()];
         argv.extend(arguments(&self.tool, &site)?);
         argv.extend(self.args.iter().cloned());
-        // The number of seconds is the last word of gpu-burn.
-        if let Tool::GpuBurn { seconds, .. } = self.tool {
+        // The number of seconds is the last word of gpu-burn, and of what prints as it does.
+        if let Tool::GpuBurn { seconds, .. } | Tool::TorchBurn(TorchBurn { seconds, .. }) = self.tool {
             argv.push(seconds.to_string());
         }
-        let mut helper = None;
+        let by_torch = matches!(self.tool, Tool::TorchBurn(_));
+        let mut helpers: Vec<&str> = by_torch.then_some(files::TORCH_BURN).into_iter().collect();
         if let (Some(seconds), [node]) = (self.sample_s, site.placed.nodes.as_slice()) {
             let out = files::gpu_state(node);
             let soaked = self.soaked_s.map(|soaked| format!("@{soaked}")).unwrap_or_default();
             let when = format!("{seconds}{soaked}");
             argv.splice(0..0, owned(&["bash", files::GPU_STATE_SCRIPT, &when, &out]));
-            helper = Some(files::GPU_STATE_SCRIPT);
+            helpers.push(files::GPU_STATE_SCRIPT);
         }
-        // These programs are the node's own; images of trainings have none of them.
-        let run = Run { argv, tasks_per_node: 1, mpi: None, container: None, profile: None };
-        Ok(PlannedStep { step: Step::Run(run), tasks_per_node: 1, ranks: 1, helper, follows_topology: true })
+        // These programs are the node's own; images of trainings have none of them but PyTorch.
+        let container = site.container.filter(|_| by_torch);
+        let run = Run { argv, tasks_per_node: 1, mpi: None, container, profile: None };
+        Ok(PlannedStep { step: Step::Run(run), tasks_per_node: 1, ranks: 1, helpers, follows_topology: true })
     }
 
     fn leaves(&self, placed: &Placed) -> Vec<ExpectedFile> {
@@ -58,6 +62,8 @@ impl WorkloadPlanner for NodeTool {
                 Tool::DcgmDiag { level } => [10.0, 300.0, 1800.0, 5400.0][(*level as usize - 1).min(3)],
                 Tool::NvBandwidth => 120.0,
                 Tool::GpuBurn { seconds, .. } => f64::from(*seconds) + 45.0,
+                // The host multiplies first.
+                Tool::TorchBurn(burn) => f64::from(burn.seconds) + 60.0,
                 Tool::Stream => 20.0,
                 Tool::Fio(fio) => f64::from(fio.seconds) + 30.0,
             }
@@ -78,6 +84,13 @@ fn arguments(tool: &Tool, site: &JobPlan<'_>) -> Result<Vec<String>, String> {
         Tool::NvBandwidth => owned(&["-j", "-t"]).into_iter().chain(owned(&COPIES)).collect(),
         Tool::GpuBurn { tensor_cores: true, .. } => owned(&["-tc"]),
         Tool::GpuBurn { .. } | Tool::Stream => Vec::new(),
+        Tool::TorchBurn(burn) => owned(&[
+            files::TORCH_BURN,
+            burn.dtype,
+            &format!("--device={}", burn.device),
+            &format!("--gpus={}", site.inventory.instance.gpus),
+            &format!("--size={}", burn.size),
+        ]),
         Tool::Fio(fio) => {
             let node = site.placed.nodes.first().map_or("", String::as_str);
             fio_arguments(fio, &directory(fio, site)?, site.run_id, node)

@@ -20,7 +20,7 @@ impl WorkloadPlanner for Training {
         let (run, ranks) = run(self, site)?;
         let tasks_per_node = run.tasks_per_node;
         let follows_topology = !run.argv.iter().any(|word| word == C10D);
-        Ok(PlannedStep { step: Step::Run(run), tasks_per_node, ranks, helper: None, follows_topology })
+        Ok(PlannedStep { step: Step::Run(run), tasks_per_node, ranks, helpers: Vec::new(), follows_topology })
     }
 
     fn image(&self) -> Option<&str> {

@@ -13,12 +13,15 @@ use job::script::{Run, files};
 type Program = fn(&CommandCall<'_>) -> CommandOutput;
 
 /// Each by the name of its file.
-const COMMANDS: [(&str, Program); 10] = [
+const COMMANDS: [(&str, Program); 13] = [
     ("true", succeed),
     ("false", fail),
     ("sleep", sleep),
     ("hostname", hostname),
     ("echo", echo),
+    ("bash", bash),
+    ("python3", node_tools::torch_burn),
+    ("nhc", node_tools::nhc),
     ("dcgmi", node_tools::dcgmi),
     ("nvbandwidth", node_tools::nvbandwidth),
     ("gpu_burn", node_tools::gpu_burn),
@@ -150,6 +153,23 @@ fn hostname(call: &CommandCall<'_>) -> CommandOutput {
 fn echo(call: &CommandCall<'_>) -> CommandOutput {
     let line = format!("{}\n", call.arguments().join(" "));
     CommandOutput { stdout: call.printed(&|_| line.clone()), ..CommandOutput::default() }
+}
+
+/// `bash -c 'PROGRAM ARGUMENT... && ...'`: what follows a program that ends well ends well, too.
+fn bash(call: &CommandCall<'_>) -> CommandOutput {
+    let [option, line, ..] = call.arguments() else { return CommandOutput::default() };
+    let words = line.split_whitespace().take_while(|word| *word != "&&");
+    let argv: Vec<String> = words.map(str::to_owned).collect();
+    let name = argv.first().map(String::as_str).unwrap_or_default();
+    let known = COMMANDS.iter().find(|(known, _)| option == "-c" && *known == name && name != "bash");
+    let run = Run { argv: argv.clone(), ..call.run.clone() };
+    match known {
+        Some((_, command)) => command(&CommandCall { run: &run, ..*call }),
+        None => {
+            let stderr = format!("bash: line 1: {name}: command not found\n{}", call.exits(127));
+            CommandOutput { stderr, code: 127, ..CommandOutput::default() }
+        }
+    }
 }
 
 /// What srun says of tasks that did not end with 0.

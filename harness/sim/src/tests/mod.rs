@@ -76,6 +76,7 @@ pub(crate) fn inventory(instance: &str, nodes: &str) -> Inventory {
         publish: None,
         nic_tool: NicTool::FiRmaBw,
         probe: Vec::new(),
+        hardware: BTreeMap::new(),
         nsys_version: None,
         world: WorldSettings { docker0: false, ..WorldSettings::default() },
         file: "inventory/test.toml".to_owned(),

@@ -19,7 +19,7 @@ fn times(cluster: &Cluster, job: &str, node: &str) -> Vec<f64> {
     let arguments = ["-b", "1G", "-e", "16G", "-f", "2", "-g", "1"].map(str::to_owned);
     let options = Options::read(Op::AllReduce, &arguments).expect("options");
     let group = Group { nodes: 1, ranks: 8, side_by_side: 1 };
-    let world = World { nodes: 0..1, gpu: None, group, first: 0, per_node: 8 };
+    let world = World { nodes: 0..1, gpu: None, group, first: 0, per_node: 8, through_nics: false };
     let names = [node.to_owned()];
     let active_faults = ActiveFaults::new(cluster, "c", job, &names);
     let mut noise = noise_of(cluster, "c", job, "work");

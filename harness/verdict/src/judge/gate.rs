@@ -435,7 +435,7 @@ pub(super) fn outcomes(
                     *failed |= verdict.status == Status::Fail && !everywhere;
                     if verdict.status == Status::Fail {
                         let nodes = nodes_of.get(job.as_str()).copied().unwrap_or_default();
-                        worst.add(job, nodes, assertion, verdict);
+                        worst.add(job, (nodes, data.case.workload.link_within_node()), assertion, verdict);
                     }
                 }
                 // A number that is missing: where the job ended well, something happened to its output. Of a job that

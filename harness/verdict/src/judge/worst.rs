@@ -18,11 +18,11 @@ struct Worst {
 }
 
 impl<'a> WorstNumbers<'a> {
-    /// Keeps the number of a verdict that failed, unless the job has a worse one.
+    /// Keeps the number of a verdict that failed, unless the job has a worse one. `link` is what joins GPUs of one node.
     pub(super) fn add(
         &mut self,
         job: &'a str,
-        nodes: usize,
+        (nodes, link): (usize, &str),
         assertion: &'a PlannedAssertion,
         verdict: &Verdict,
     ) {
@@ -36,9 +36,9 @@ impl<'a> WorstNumbers<'a> {
         }
         let declared = recipe::built_in(&assertion.metric).and_then(|metric| metric.limit);
         let what = match (declared, nodes) {
-            (Some(Limit::BusBandwidth), 1) => "NVLink ",
-            (Some(Limit::BusBandwidth), _) => "bus bandwidth ",
-            _ => "",
+            (Some(Limit::BusBandwidth), 1) => format!("{link} "),
+            (Some(Limit::BusBandwidth), _) => "bus bandwidth ".to_owned(),
+            _ => String::new(),
         };
         let (observed, limit) = (verdict.unit.show(observed), verdict.unit.show(limit));
         let text = format!("{what}{observed}, limit {limit} ({})", conditions(job, nodes, assertion));

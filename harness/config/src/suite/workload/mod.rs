@@ -15,7 +15,7 @@ pub use arguments::variables;
 pub use command::Command;
 pub use nccl_tests::{Algorithm, NcclTests, Step};
 pub use nic_pairs::NicPairs;
-pub use node_tool::{Fio, FioDirectory, NodeTool, Tool};
+pub use node_tool::{Fio, FioDirectory, NodeTool, Tool, TorchBurn};
 pub use table::{Refusal, Setting, SettingValue, WorkloadTable};
 pub use torch_collective::{Backend, TorchRunner};
 
@@ -37,7 +37,7 @@ pub enum Workload {
     Command(Command),
     /// `torchrun`, `fsdp`, `nemo`, `ddp` or `mpi`.
     Training(training::Training),
-    /// `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `stream` or `fio`: a node by itself.
+    /// `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `torch-burn`, `stream` or `fio`: a node by itself.
     NodeTool(NodeTool),
 }
 

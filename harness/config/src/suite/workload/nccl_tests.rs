@@ -51,6 +51,8 @@ pub struct NcclTests {
     pub split_mask: Option<String>,
     /// Forced by `NCCL_ALGO`; left to NCCL where absent.
     pub algorithm: Option<Algorithm>,
+    /// GPUs of a node reach each other through its NICs alone: NVLink and shared memory are turned off.
+    pub through_nics: bool,
     /// Set where PyTorch runs the sweep, and not a program of nccl-tests.
     pub torch: Option<TorchRunner>,
 }
@@ -182,6 +184,10 @@ impl WorkloadTable for NcclTests {
     }
 
     fn refuse_placement(&self, placement: Placement) -> Option<Refusal> {
+        if self.through_nics && placement != Placement::Each {
+            let why = "`through_nics` tests the NICs of one node, between its own GPUs";
+            return Some((why, "write `placement = \"each\"`, or remove `through_nics`"));
+        }
         let is_refused = self.torch.is_some() && placement == Placement::EachGpu;
         is_refused.then_some((
             "`torch-collective` uses all GPUs of its nodes",
@@ -264,6 +270,12 @@ fn form(kind: &str) -> Form {
             Type::OneOf(|_| Algorithm::ALL.map(|algorithm| algorithm.name().to_owned()).to_vec()),
             "fixes NCCL's algorithm",
         ),
+        Key::usual(
+            "through_nics",
+            "false",
+            Type::Boolean,
+            "GPUs of a node reach each other through its NICs alone: NVLink and shared memory are turned off",
+        ),
     ])
 }
 
@@ -284,9 +296,11 @@ fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
     });
     let algorithms = Algorithm::ALL.map(|algorithm| (algorithm.name(), algorithm));
     let algorithm = table.get("algorithm").map(|value| value.one_of(&algorithms));
+    let through_nics = table.get("through_nics").map_or(Some(false), |value| value.boolean());
     Some(Workload::NcclTests(NcclTests {
         split_mask: split_mask.unwrap_or_default(),
         algorithm: algorithm.unwrap_or_default(),
+        through_nics: through_nics?,
         ..sweep?
     }))
 }
@@ -350,6 +364,7 @@ pub(super) fn read_sweep(
         environment,
         split_mask: None,
         algorithm: None,
+        through_nics: false,
         torch: None,
     })
 }

@@ -1,4 +1,4 @@
-//! Programs that test one node by itself: `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `stream` and `fio`.
+//! Programs that test one node by itself: `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `torch-burn`, `stream` and `fio`.
 
 use super::super::Placement;
 use super::Workload;
@@ -11,7 +11,7 @@ use crate::toml_reader::{Table, Value};
 use std::collections::BTreeMap;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
-    names: &["dcgm-diag", "nvbandwidth", "gpu-burn", "stream", "fio"],
+    names: &["dcgm-diag", "nvbandwidth", "gpu-burn", "torch-burn", "stream", "fio"],
     form,
     read,
     settings: &[],
@@ -51,6 +51,8 @@ pub enum Tool {
         /// By tensor cores.
         tensor_cores: bool,
     },
+    /// The same by PyTorch, in one type of numbers.
+    TorchBurn(TorchBurn),
     /// Memory of the host.
     Stream,
     /// A disk or a shared file system.
@@ -64,6 +66,19 @@ pub enum FioDirectory {
     Shared,
     /// A folder of the node.
     Path(String),
+}
+
+/// What PyTorch multiplies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TorchBurn {
+    /// How long.
+    pub seconds: u32,
+    /// `bf16`, `fp64`, ...
+    pub dtype: &'static str,
+    /// Rows and columns of each matrix.
+    pub size: u32,
+    /// `cuda` or `cpu`.
+    pub device: &'static str,
 }
 
 /// What fio does.
@@ -92,6 +107,7 @@ impl Tool {
             Tool::DcgmDiag { .. } => "dcgm-diag",
             Tool::NvBandwidth => "nvbandwidth",
             Tool::GpuBurn { .. } => "gpu-burn",
+            Tool::TorchBurn(_) => "torch-burn",
             Tool::Stream => "stream",
             Tool::Fio(_) => "fio",
         }
@@ -108,7 +124,9 @@ impl Tool {
     /// How long it loads the node, where the suite says so.
     pub fn seconds(&self) -> Option<u32> {
         match self {
-            Tool::GpuBurn { seconds, .. } | Tool::Fio(Fio { seconds, .. }) => Some(*seconds),
+            Tool::GpuBurn { seconds, .. }
+            | Tool::TorchBurn(TorchBurn { seconds, .. })
+            | Tool::Fio(Fio { seconds, .. }) => Some(*seconds),
             Tool::DcgmDiag { .. } | Tool::NvBandwidth | Tool::Stream => None,
         }
     }
@@ -123,9 +141,13 @@ impl WorkloadTable for NodeTool {
         std::iter::once(&self.program).chain(&self.args).collect()
     }
 
-    /// gpu-burn prints all the time, the others at their end.
+    /// gpu-burn prints all the time, and so does PyTorch once the host has its own products; the others at their end.
     fn stall_s(&self) -> Option<u64> {
-        matches!(self.tool, Tool::GpuBurn { .. }).then_some(180)
+        match self.tool {
+            Tool::GpuBurn { .. } => Some(180),
+            Tool::TorchBurn(_) => Some(420),
+            _ => None,
+        }
     }
 
     fn usual_placement(&self) -> Option<Placement> {
@@ -137,6 +159,7 @@ impl WorkloadTable for NodeTool {
             Tool::DcgmDiag { .. } => "`dcgm-diag` tests one node by itself",
             Tool::NvBandwidth => "`nvbandwidth` tests one node by itself",
             Tool::GpuBurn { .. } => "`gpu-burn` tests one node by itself",
+            Tool::TorchBurn(_) => "`torch-burn` tests one node by itself",
             Tool::Stream => "`stream` tests one node by itself",
             Tool::Fio(_) => "`fio` tests one node by itself",
         };
@@ -166,11 +189,25 @@ const ACCESSES: [(&str, &str); 6] = [
     ("randrw", "randrw"),
 ];
 
+/// Types of numbers; `tf32` is float with the fast products of tensor cores.
+const DTYPES: [(&str, &str); 6] = [
+    ("fp64", "fp64"),
+    ("fp32", "fp32"),
+    ("tf32", "tf32"),
+    ("bf16", "bf16"),
+    ("fp16", "fp16"),
+    ("fp8", "fp8"),
+];
+const DEVICES: [(&str, &str); 2] = [("cuda", "cuda"), ("cpu", "cpu")];
+/// Larger ones take minutes on the host, whose own product each is compared with.
+const SIZES: std::ops::RangeInclusive<u32> = 64..=32_768;
+
 fn usual_program(kind: &str) -> &'static str {
     match kind {
         "dcgm-diag" => "dcgmi",
         "nvbandwidth" => "nvbandwidth",
         "gpu-burn" => "gpu_burn",
+        "torch-burn" => "python3",
         "stream" => "stream",
         _ => "fio",
     }
@@ -181,7 +218,7 @@ fn usual_sample_s(kind: &str) -> Option<(u32, &'static str)> {
     match kind {
         "dcgm-diag" => Some((30, "30")),
         "nvbandwidth" => Some((0, "0")),
-        "gpu-burn" => Some((10, "10")),
+        "gpu-burn" | "torch-burn" => Some((10, "10")),
         _ => None,
     }
 }
@@ -208,6 +245,26 @@ fn form(kind: &str) -> Form {
         "gpu-burn" => vec![
             Key::usual("seconds", "300", Type::Whole(10..=86_400), "how long all GPUs are loaded"),
             Key::usual("tensor_cores", "true", Type::Boolean, "multiply by tensor cores"),
+        ],
+        "torch-burn" => vec![
+            Key::needed(
+                "dtype",
+                Type::OneOf(|_| DTYPES.map(|(name, _)| name.to_owned()).to_vec()),
+                "of the numbers; `tf32` is fp32 by the fast products of tensor cores",
+            ),
+            Key::usual("seconds", "120", Type::Whole(10..=86_400), "how long all GPUs are loaded"),
+            Key::usual(
+                "size",
+                "8192",
+                Type::Whole(64..=32_768),
+                "rows and columns of each matrix; 16 divides it",
+            ),
+            Key::usual(
+                "device",
+                "\"cuda\"",
+                Type::OneOf(|_| DEVICES.map(|(name, _)| name.to_owned()).to_vec()),
+                "what multiplies; `cpu` tries it out where there is no GPU, but for `tf32` and `fp8`",
+            ),
         ],
         "fio" => vec![
             Key::needed(
@@ -245,6 +302,7 @@ fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
             let tensor_cores = table.get("tensor_cores").map_or(Some(true), |value| value.boolean());
             seconds.zip(tensor_cores).map(|(seconds, tensor_cores)| Tool::GpuBurn { seconds, tensor_cores })
         }
+        "torch-burn" => torch_burn(table, seconds(120)),
         "stream" => Some(Tool::Stream),
         _ => fio(table, seconds(30)),
     };
@@ -265,6 +323,25 @@ fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
         sample_s,
         soaked_s: None,
     }))
+}
+
+fn torch_burn(table: &Table<'_>, seconds: Option<u32>) -> Option<Tool> {
+    let dtype = table.need("dtype").and_then(|value| value.one_of(&DTYPES));
+    let device = table.get("device").map_or(Some("cuda"), |value| value.one_of(&DEVICES));
+    let size = table.get("size").map_or(Some(8192), |value| {
+        let size = value.small(SIZES)?;
+        if size % 16 != 0 {
+            value.diagnostic_with(format!("not a multiple of 16: {size}"), "write 4096 or 8192");
+            return None;
+        }
+        Some(size)
+    });
+    let (dtype, device) = (dtype?, device?);
+    if device == "cpu" && ["tf32", "fp8"].contains(&dtype) {
+        table.diagnostic(format!("a CPU has no products in {dtype}"));
+        return None;
+    }
+    Some(Tool::TorchBurn(TorchBurn { seconds: seconds?, dtype, size: size?, device }))
 }
 
 fn fio(table: &Table<'_>, seconds: Option<u32>) -> Option<Tool> {

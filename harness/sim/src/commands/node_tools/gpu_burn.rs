@@ -1,8 +1,9 @@
-//! `gpu_burn -tc SECONDS`: a line that is written over and over, then a verdict for each GPU. Its exit code is 0 whatever
-//! it found.
+//! `gpu_burn -tc SECONDS`, and `python3 torch_burn.py DTYPE ... SECONDS`, which prints the same: a line that is written over
+//! and over, then a verdict for each GPU. Its exit code is 0 whatever it found.
 
 use super::super::{CommandCall, CommandOutput};
 use crate::{gpu_state_wanted, noise};
+use job::script::files;
 use model::fault::Fault;
 use std::fmt::Write as _;
 
@@ -19,14 +20,39 @@ pub(in super::super) fn run(call: &CommandCall<'_>) -> CommandOutput {
         let stdout = vec!["Usage: gpu_burn [OPTIONS] [TIME]\n".to_owned(); call.nodes.len()];
         return CommandOutput { stdout, code: 22, ..CommandOutput::default() };
     };
-    let stdout = (0..call.nodes.len()).map(|node| output(call, node, f64::from(seconds))).collect();
-    CommandOutput { stdout, seconds: f64::from(seconds) + 12.0, ..CommandOutput::default() }
+    burnt(call, "gpu_burn", SHARE_OF_PEAK, f64::from(seconds))
 }
 
-fn output(call: &CommandCall<'_>, node: usize, seconds: f64) -> String {
-    let mut draws = noise::stream(call.cluster.seed, &["gpu_burn", &call.nodes[node]]);
+/// Of a GPU's peak, which is that of bf16 by tensor cores.
+const SHARES_BY_TORCH: [(&str, f64); 6] =
+    [("fp64", 0.055), ("fp32", 0.05), ("tf32", 0.36), ("bf16", 0.68), ("fp16", 0.67), ("fp8", 1.15)];
+
+pub(in super::super) fn by_torch(call: &CommandCall<'_>) -> CommandOutput {
+    let (script, rest) = call.arguments().split_first().unzip();
+    let script = script.map(String::as_str).unwrap_or_default();
+    if script != files::TORCH_BURN {
+        let stderr = format!("python3: can't open file '{script}': [Errno 2] No such file or directory\n");
+        return CommandOutput { stderr: stderr + &call.exits(2), code: 2, ..CommandOutput::default() };
+    }
+    let dtype = rest.and_then(|rest| rest.first()).map(String::as_str).unwrap_or_default();
+    let share = SHARES_BY_TORCH.iter().find(|(name, _)| *name == dtype).map(|(_, share)| *share);
+    let seconds = call.arguments().last().and_then(|word| word.parse::<u32>().ok());
+    let (Some(share), Some(seconds)) = (share, seconds) else {
+        let stderr = format!("torch_burn.py: error: argument dtype: invalid choice: '{dtype}'\n");
+        return CommandOutput { stderr: stderr + &call.exits(2), code: 2, ..CommandOutput::default() };
+    };
+    burnt(call, dtype, share, f64::from(seconds))
+}
+
+fn burnt(call: &CommandCall<'_>, what: &str, share: f64, seconds: f64) -> CommandOutput {
+    let stdout = (0..call.nodes.len()).map(|node| output(call, node, (what, share), seconds)).collect();
+    CommandOutput { stdout, seconds: seconds + 12.0, ..CommandOutput::default() }
+}
+
+fn output(call: &CommandCall<'_>, node: usize, (what, share): (&str, f64), seconds: f64) -> String {
+    let mut draws = noise::stream(call.cluster.seed, &[what, &call.nodes[node]]);
     let gpus = call.cluster.gpus;
-    let peak = call.cluster.peak_tflops * 1000.0 * SHARE_OF_PEAK;
+    let peak = call.cluster.peak_tflops * 1000.0 * share;
     let own: Vec<f64> =
         (0..gpus).map(|gpu| peak * call.active_faults.gpu_left(node, gpu) * draws.factor(0.004)).collect();
     let soaked_s = gpu_state_wanted::wanted(&call.run.argv).map_or(0.0, |wanted| wanted.soaked_s);

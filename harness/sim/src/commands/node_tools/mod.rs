@@ -3,12 +3,14 @@
 mod dcgmi;
 mod fio;
 mod gpu_burn;
+mod nhc;
 mod nvbandwidth;
 mod stream;
 
 pub(super) use dcgmi::run as dcgmi;
 pub(super) use fio::run as fio;
-pub(super) use gpu_burn::run as gpu_burn;
+pub(super) use gpu_burn::{by_torch as torch_burn, run as gpu_burn};
+pub(super) use nhc::run as nhc;
 pub(super) use nvbandwidth::run as nvbandwidth;
 pub(super) use stream::run as stream;
 

@@ -125,6 +125,7 @@ impl World {
                     ranks_per_communicator: Some(16),
                     checked: true,
                     by_torch: false,
+                    through_nics: false,
                     sweep: None,
                     each_gpu: false,
                 },
@@ -589,6 +590,7 @@ fn coverage_counts_what_was_measured_of_what_was_to_be() {
         ranks_per_communicator: Some(16),
         checked: true,
         by_torch: false,
+        through_nics: false,
         sweep: None,
         each_gpu: false,
     };
