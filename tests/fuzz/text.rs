@@ -44,6 +44,7 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("gpu-state", 6_000, || folder("tests/fuzz/seeds/gpu-state"), gpu_state),
         reader("stream", 6_000, || folder("tests/fuzz/seeds/stream"), stream),
         reader("fio", 6_000, || folder("tests/fuzz/seeds/fio"), fio),
+        reader("nic-latency", 6_000, || folder("tests/fuzz/seeds/nic-latency"), nic_latency),
         reader("inspector", 6_000, || folder("tests/fuzz/seeds/inspector"), inspector),
         reader(
             "inspector-gathered",
@@ -190,6 +191,10 @@ fn stream(bytes: &[u8]) -> Read {
 
 fn fio(bytes: &[u8]) -> Read {
     or_refused(node_tools::fio::read(&String::from_utf8_lossy(bytes)))
+}
+
+fn nic_latency(bytes: &[u8]) -> Read {
+    or_refused(node_tools::pingpong::read(&String::from_utf8_lossy(bytes)))
 }
 
 fn mpi_log(bytes: &[u8]) -> Read {

@@ -193,7 +193,7 @@ fn every_simulated_fault_is_on_its_page() {
 }
 
 /// The forms that are shown as tables of keys: the page, the name of the list, the kind of file, and the path of the form.
-const FORMS: [(&str, &str, &str, &str); 60] = [
+const FORMS: [(&str, &str, &str, &str); 61] = [
     ("suites", "suite", "suite", ""),
     ("suites", "own cases", "suite", "extends=absent"),
     ("suites", "extended suite", "suite", "extends=present"),
@@ -213,6 +213,7 @@ const FORMS: [(&str, &str, &str, &str); 60] = [
     ("suites", "gpu-burn", "suite", "extends=absent.case.workload.kind=gpu-burn"),
     ("suites", "stream", "suite", "extends=absent.case.workload.kind=stream"),
     ("suites", "fio", "suite", "extends=absent.case.workload.kind=fio"),
+    ("suites", "nic-latency", "suite", "extends=absent.case.workload.kind=nic-latency"),
     ("suites", "command", "suite", "extends=absent.case.workload.kind=command"),
     ("suites", "torchrun", "suite", "extends=absent.case.workload.kind=torchrun"),
     ("suites", "fsdp", "suite", "extends=absent.case.workload.kind=fsdp"),

@@ -220,7 +220,8 @@ impl ActiveFaults {
                 | Fault::WindowShut => {}
                 // Such a node has no jobs.
                 Fault::HostUnreachable => {}
-                Fault::PcieSlow { .. }
+                Fault::NicLate { .. }
+                | Fault::PcieSlow { .. }
                 | Fault::EccErrors { .. }
                 | Fault::NvlinkErrors { .. }
                 | Fault::NvlinkDown { .. }

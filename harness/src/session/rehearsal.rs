@@ -32,6 +32,7 @@ const NO_COPIES: &str = "only `nvbandwidth` and recipe `gpu_state` detect it, an
 const NO_DIAGNOSIS: &str = "only `dcgm-diag` and recipe `gpu_state` detect it, and none is selected there";
 const NO_STATE: &str = "only recipe `gpu_state` detects it, and no case with it is selected there";
 const NO_BURN: &str = "only `gpu-burn` detects it, and none is selected there";
+const NO_LATENCY: &str = "only `nic-latency` detects it, and none is selected there";
 const NO_MEMORY: &str = "only `stream` detects it, and none is selected there";
 const NO_DISK: &str = "only `fio` detects it, and none is selected there";
 const NO_REPORTS: &str = "only profiled cases detect it, and none is selected there";
@@ -67,7 +68,10 @@ impl Rehearsal<'_> {
                 (is_read || (probed && self.asked_facts.iter().any(|asked| asked == fact)), NO_FACT)
             }
             Fault::NicDead { .. } | Fault::NicMissing { .. } => {
-                (probed || by(&|case, job| uses_nics(case, job) || self.counts_nics(case, job)), NO_NIC)
+                let sees = |case: &PlannedCase, job: &PlannedJob| {
+                    uses_nics(case, job) || self.counts_nics(case, job) || is_tool(case, "nic-latency")
+                };
+                (probed || by(&sees), NO_NIC)
             }
             Fault::NicSlow { .. } | Fault::PortSlow { .. } | Fault::LinkSlow { .. } | Fault::NoGdrdma => {
                 (by(&uses_nics), NO_NICS)
@@ -93,6 +97,7 @@ impl Rehearsal<'_> {
             Fault::Throttles { .. } | Fault::ThrottlesAfter { .. } => {
                 (by(&|case, _| is_tool(case, "gpu-burn")), NO_BURN)
             }
+            Fault::NicLate { .. } => (by(&|case, _| is_tool(case, "nic-latency")), NO_LATENCY),
             Fault::MemorySlow { .. } => (by(&|case, _| is_tool(case, "stream")), NO_MEMORY),
             Fault::DiskSlow { .. } | Fault::DiskErrors => (by(&|case, _| is_tool(case, "fio")), NO_DISK),
             Fault::Straggler { .. } => {

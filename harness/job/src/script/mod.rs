@@ -27,6 +27,8 @@ pub const FLOWS_SH: &str = include_str!("flows.sh");
 pub const INSPECTOR_SH: &str = include_str!("inspector.sh");
 /// A program, and the state of its node's GPUs before, during and after it.
 pub const GPU_STATE_SH: &str = include_str!("gpu_state.sh");
+/// What lies between two nodes, or between the NICs of one: latency.
+pub const LINKS_SH: &str = include_str!("links.sh");
 /// A collective over a sweep of sizes, by PyTorch.
 pub const TORCH_COLLECTIVE_PY: &str = include_str!("torch_collective.py");
 /// One rank of a workload, under nsys where it is among those to be profiled.
@@ -445,6 +447,8 @@ pub mod files {
     pub const INSPECTOR: &str = "inspector.txt";
     /// Runs a program and reads the state of GPUs.
     pub const GPU_STATE_SCRIPT: &str = "gpu_state.sh";
+    /// Measures what lies between two nodes.
+    pub const LINKS_SCRIPT: &str = "links.sh";
     /// What torchrun starts where PyTorch runs a collective.
     pub const TORCH_COLLECTIVE: &str = "torch_collective.py";
     /// Output of the samplers; over ssh it goes to `LOG`.
@@ -520,8 +524,9 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 12] = [
+pub const SHARED: [(&str, &str); 13] = [
     (files::GPU_STATE_SCRIPT, GPU_STATE_SH),
+    (files::LINKS_SCRIPT, LINKS_SH),
     (files::TORCH_COLLECTIVE, TORCH_COLLECTIVE_PY),
     ("counters.sh", COUNTERS_SH),
     (files::INSPECTOR_SCRIPT, INSPECTOR_SH),

@@ -1,9 +1,9 @@
-//! Jobs of programs that test one node by itself.
+//! Jobs of programs that test one node by itself, or what lies between two.
 
-use super::super::placement::Placed;
+use super::super::placement::{self, Placed};
 use super::{Context, JobPlan, LAUNCH_S, PlannedStep, WorkloadPlanner};
 use config::inventory::Instance;
-use config::suite::{Case, Fio, FioDirectory, NodeTool, Placement, Tool};
+use config::suite::{Case, Fio, FioDirectory, NicLatency, NodeTool, Placement, Tool};
 use job::script::{Run, Step, files};
 use model::artefact::{ExpectedFile, FileKind, WorkloadFacts};
 
@@ -12,15 +12,23 @@ const COPIES: [&str; 3] =
     ["host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_read_ce"];
 
 impl WorkloadPlanner for NodeTool {
+    /// Pairs along a ring: each node has two partners, so that a bad one is not taken for its partner.
+    fn place(&self, how: Placement, nodes: &[String]) -> Result<Vec<Placed>, String> {
+        Ok(if how == Placement::Pairs { placement::ring(nodes) } else { placement::place(&how, nodes) })
+    }
+
     fn variables(&self) -> Vec<(&'static str, String)> {
         match self.tool {
             // CUDA numbers GPUs by their speed otherwise, and the driver by their place.
             Tool::NvBandwidth | Tool::GpuBurn { .. } => vec![("CUDA_DEVICE_ORDER", "PCI_BUS_ID".to_owned())],
-            Tool::DcgmDiag { .. } | Tool::Stream | Tool::Fio(_) => Vec::new(),
+            Tool::DcgmDiag { .. } | Tool::Stream | Tool::Fio(_) | Tool::NicLatency(_) => Vec::new(),
         }
     }
 
     fn step(&self, site: JobPlan<'_>) -> Result<PlannedStep, String> {
+        if let Tool::NicLatency(messages) = &self.tool {
+            return between_nics(self, messages, &site);
+        }
         let mut argv = vec![self.program.clone()];
         argv.extend(arguments(&self.tool, &site)?);
         argv.extend(self.args.iter().cloned());
@@ -52,7 +60,7 @@ impl WorkloadPlanner for NodeTool {
         placed.nodes.iter().filter(|_| self.sample_s.is_some()).map(file).collect()
     }
 
-    fn estimate_s(&self, _: &Instance, _: Placement, _: usize) -> f64 {
+    fn estimate_s(&self, instance: &Instance, _: Placement, _: usize) -> f64 {
         LAUNCH_S
             + match &self.tool {
                 Tool::DcgmDiag { level } => [10.0, 300.0, 1800.0, 5400.0][(*level as usize - 1).min(3)],
@@ -60,6 +68,7 @@ impl WorkloadPlanner for NodeTool {
                 Tool::GpuBurn { seconds, .. } => f64::from(*seconds) + 45.0,
                 Tool::Stream => 20.0,
                 Tool::Fio(fio) => f64::from(fio.seconds) + 30.0,
+                Tool::NicLatency(_) => 4.0 * instance.nics.len() as f64,
             }
     }
 
@@ -72,12 +81,37 @@ impl WorkloadPlanner for NodeTool {
     }
 }
 
+/// A small message for the latency, a large one for the rate.
+const MESSAGE_BYTES: &str = "256,1048576";
+/// Of one device and size, with what it takes to connect.
+const LINK_LIMIT_S: u32 = 30;
+
+fn between_nics(tool: &NodeTool, messages: &NicLatency, site: &JobPlan<'_>) -> Result<PlannedStep, String> {
+    let (server, client) = match site.placed.nodes.as_slice() {
+        [node] => (node, node),
+        [client, server] => (server, client),
+        _ => return Err("`nic-latency` needs one node or two".to_owned()),
+    };
+    let mut argv = owned(&["bash", files::LINKS_SCRIPT, "nic", &tool.program, server, client]);
+    argv.extend([messages.base_port.to_string(), messages.iterations.to_string()]);
+    argv.extend([MESSAGE_BYTES.to_owned(), LINK_LIMIT_S.to_string()]);
+    argv.extend(site.inventory.instance.nics.iter().cloned());
+    let run = Run { argv, tasks_per_node: 1, mpi: None, container: None, profile: None };
+    Ok(PlannedStep {
+        step: Step::Run(run),
+        tasks_per_node: 1,
+        ranks: site.placed.nodes.len() as u32,
+        helper: Some(files::LINKS_SCRIPT),
+        follows_topology: false,
+    })
+}
+
 fn arguments(tool: &Tool, site: &JobPlan<'_>) -> Result<Vec<String>, String> {
     Ok(match tool {
         Tool::DcgmDiag { level } => owned(&["diag", "-j", "-r", &level.to_string()]),
         Tool::NvBandwidth => owned(&["-j", "-t"]).into_iter().chain(owned(&COPIES)).collect(),
         Tool::GpuBurn { tensor_cores: true, .. } => owned(&["-tc"]),
-        Tool::GpuBurn { .. } | Tool::Stream => Vec::new(),
+        Tool::GpuBurn { .. } | Tool::Stream | Tool::NicLatency(_) => Vec::new(),
         Tool::Fio(fio) => {
             let node = site.placed.nodes.first().map_or("", String::as_str);
             fio_arguments(fio, &directory(fio, site)?, site.run_id, node)

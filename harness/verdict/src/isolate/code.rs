@@ -214,7 +214,7 @@ fn is_of_metric(evidence: &str, plan: &Plan) -> bool {
 }
 
 /// Every code once, as `harness explain` lists them.
-pub static CODES: [&Code; 32] = [
+pub static CODES: [&Code; 33] = [
     &NODE_SLOW,
     &NODE_UNCLEAR,
     &NODE_BROKEN,
@@ -236,6 +236,7 @@ pub static CODES: [&Code; 32] = [
     &NIC_DEAD,
     &NIC_MISSING,
     &NIC_DOWN,
+    &NIC_LOOPBACK,
     &NIC_RETRANS,
     &PORT_SLOW,
     &LINK_SLOW,
@@ -479,6 +480,14 @@ static NIC_DOWN: Code = Code {
     what: "a NIC that is listed, but whose link is not active, or goes down under load",
     cause: "its link did not train or was lost; no job can use it meanwhile",
     next: "reboot the node once; replace it if the link stays down",
+};
+
+static NIC_LOOPBACK: Code = Code {
+    name: "HRN-NIC-LOOPBACK",
+    severity: Severity::Reboot,
+    what: "a NIC that is slower than its peers in messages to itself",
+    cause: "the NIC or its PCIe link: no other node takes part",
+    next: "check its PCIe width and speed, reboot the node once; replace it if the fault returns",
 };
 
 static NIC_RETRANS: Code = Code {

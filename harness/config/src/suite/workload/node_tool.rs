@@ -1,4 +1,5 @@
-//! Programs that test one node by itself: `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `stream` and `fio`.
+//! Programs that test one node by itself: `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `stream` and `fio`; and `nic-latency`, which
+//! also tests two.
 
 use super::super::Placement;
 use super::Workload;
@@ -11,7 +12,7 @@ use crate::toml_reader::{Table, Value};
 use std::collections::BTreeMap;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
-    names: &["dcgm-diag", "nvbandwidth", "gpu-burn", "stream", "fio"],
+    names: &["dcgm-diag", "nvbandwidth", "gpu-burn", "stream", "fio", "nic-latency"],
     form,
     read,
     settings: &[],
@@ -55,6 +56,17 @@ pub enum Tool {
     Stream,
     /// A disk or a shared file system.
     Fio(Fio),
+    /// Messages from each NIC to its peer on another node, or to itself.
+    NicLatency(NicLatency),
+}
+
+/// Messages between NICs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NicLatency {
+    /// Of each size of message.
+    pub iterations: u32,
+    /// The port of the first device and size; each further one has the next.
+    pub base_port: u16,
 }
 
 /// Where fio reads and writes.
@@ -94,6 +106,7 @@ impl Tool {
             Tool::GpuBurn { .. } => "gpu-burn",
             Tool::Stream => "stream",
             Tool::Fio(_) => "fio",
+            Tool::NicLatency(_) => "nic-latency",
         }
     }
 
@@ -109,7 +122,7 @@ impl Tool {
     pub fn seconds(&self) -> Option<u32> {
         match self {
             Tool::GpuBurn { seconds, .. } | Tool::Fio(Fio { seconds, .. }) => Some(*seconds),
-            Tool::DcgmDiag { .. } | Tool::NvBandwidth | Tool::Stream => None,
+            Tool::DcgmDiag { .. } | Tool::NvBandwidth | Tool::Stream | Tool::NicLatency(_) => None,
         }
     }
 }
@@ -129,7 +142,7 @@ impl WorkloadTable for NodeTool {
     }
 
     fn usual_placement(&self) -> Option<Placement> {
-        Some(Placement::Each)
+        Some(if matches!(self.tool, Tool::NicLatency(_)) { Placement::Pairs } else { Placement::Each })
     }
 
     fn refuse_placement(&self, placement: Placement) -> Option<Refusal> {
@@ -139,6 +152,11 @@ impl WorkloadTable for NodeTool {
             Tool::GpuBurn { .. } => "`gpu-burn` tests one node by itself",
             Tool::Stream => "`stream` tests one node by itself",
             Tool::Fio(_) => "`fio` tests one node by itself",
+            Tool::NicLatency(_) => {
+                let why = "`nic-latency` tests the NICs of a node by themselves, or those of two nodes";
+                let is_one = matches!(placement, Placement::Each | Placement::Pairs);
+                return (!is_one).then_some((why, "write `placement = \"pairs\"` or `placement = \"each\"`"));
+            }
         };
         (placement != Placement::Each).then_some((why, "write `placement = \"each\"`"))
     }
@@ -172,6 +190,7 @@ fn usual_program(kind: &str) -> &'static str {
         "nvbandwidth" => "nvbandwidth",
         "gpu-burn" => "gpu_burn",
         "stream" => "stream",
+        "nic-latency" => "fi_pingpong",
         _ => "fio",
     }
 }
@@ -227,9 +246,20 @@ fn form(kind: &str) -> Form {
             Key::usual("depth", "64", Type::Whole(1..=4096), "operations under way at once, of each process"),
             Key::usual("jobs", "4", Type::Whole(1..=256), "processes"),
         ],
+        "nic-latency" => vec![
+            Key::usual("iterations", "10000", Type::Whole(100..=1_000_000), "messages of each size"),
+            Key::usual(
+                "base_port",
+                "19515",
+                Type::Whole(1024..=60_000),
+                "the port of the first device; each further device and size has the next",
+            ),
+        ],
         _ => Vec::new(),
     };
-    Form::new(own.into_iter().chain(sampled).chain([program, args_key(), environment_key()]))
+    // A script calls it, with arguments of its own.
+    let args = (kind != "nic-latency").then(args_key);
+    Form::new(own.into_iter().chain(sampled).chain([program]).chain(args).chain([environment_key()]))
 }
 
 fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
@@ -246,6 +276,14 @@ fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
             seconds.zip(tensor_cores).map(|(seconds, tensor_cores)| Tool::GpuBurn { seconds, tensor_cores })
         }
         "stream" => Some(Tool::Stream),
+        "nic-latency" => {
+            let iterations =
+                table.get("iterations").map_or(Some(10_000), |value| value.small(100..=1_000_000));
+            let base_port = table.get("base_port").map_or(Some(19_515), |value| value.small(1024..=60_000));
+            let base_port = base_port.and_then(|port| u16::try_from(port).ok());
+            let both = iterations.zip(base_port);
+            both.map(|(iterations, base_port)| Tool::NicLatency(NicLatency { iterations, base_port }))
+        }
         _ => fio(table, seconds(30)),
     };
     let sample_s = match usual_sample_s(kind) {

@@ -1,4 +1,4 @@
-//! Programs that test one node by itself: DCGM's diagnosis, nvbandwidth, gpu-burn, STREAM, fio. One recipe for each.
+//! Programs that test one node by itself: DCGM's diagnosis, nvbandwidth, gpu-burn, STREAM, fio, fi_pingpong. One recipe for each.
 
 pub(super) mod dcgm_diag;
 pub(super) mod fio;
@@ -6,6 +6,7 @@ pub(super) mod gpu_burn;
 pub(super) mod gpu_state;
 pub mod growing;
 mod host_state;
+pub(super) mod nic_latency;
 pub(super) mod nvbandwidth;
 pub mod onset;
 pub(super) mod stream;
