@@ -250,6 +250,13 @@ pub enum Fault {
         /// Fraction of its rate, above 0 and below 1.
         left: f64,
     },
+    /// The memory of the host returns wrong data.
+    MemoryWrong,
+    /// The processors of the host.
+    CpuSlow {
+        /// Fraction of their rate, above 0 and below 1.
+        left: f64,
+    },
     /// The disks of the node.
     DiskSlow {
         /// Fraction of their rate, above 0 and below 1.
@@ -268,7 +275,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every way to write a fault.
-    pub const FORMS: [&'static str; 60] = [
+    pub const FORMS: [&'static str; 62] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -322,6 +329,8 @@ impl Fault {
         "nvlink-errors@N",
         "nvlink-down@N",
         "memory-slow=F",
+        "memory-wrong",
+        "cpu-slow=F",
         "disk-slow=F",
         "disk-errors",
         "throttles-after=MIN@N",
@@ -387,6 +396,8 @@ impl Fault {
             Fault::NvlinkErrors { .. } => "nvlink-errors",
             Fault::NvlinkDown { .. } => "nvlink-down",
             Fault::MemorySlow { .. } => "memory-slow",
+            Fault::MemoryWrong => "memory-wrong",
+            Fault::CpuSlow { .. } => "cpu-slow",
             Fault::DiskSlow { .. } => "disk-slow",
             Fault::DiskErrors => "disk-errors",
             Fault::ThrottlesAfter { .. } => "throttles-after",
@@ -563,6 +574,8 @@ impl Fault {
             "nvlink-errors" => Fault::NvlinkErrors { gpu: gpu()? },
             "nvlink-down" => Fault::NvlinkDown { gpu: gpu()? },
             "memory-slow" => Fault::MemorySlow { left: left()? },
+            "memory-wrong" => Fault::MemoryWrong,
+            "cpu-slow" => Fault::CpuSlow { left: left()? },
             "disk-slow" => Fault::DiskSlow { left: left()? },
             "disk-errors" => Fault::DiskErrors,
             "throttles-after" => Fault::ThrottlesAfter { minutes: minutes()?, gpu: gpu()? },
@@ -622,6 +635,7 @@ impl fmt::Display for Fault {
             | Fault::NvlinkSlow { left }
             | Fault::PortSlow { left }
             | Fault::MemorySlow { left }
+            | Fault::CpuSlow { left }
             | Fault::DiskSlow { left }
             | Fault::ProfilerCosts { left } => {
                 write!(f, "{}={left}", self.kind())

@@ -232,6 +232,8 @@ impl ActiveFaults {
                 | Fault::NicFlaps { .. }
                 | Fault::DriverLeaks { .. }
                 | Fault::MemorySlow { .. }
+                | Fault::MemoryWrong
+                | Fault::CpuSlow { .. }
                 | Fault::DiskSlow { .. }
                 | Fault::DiskErrors => active_faults.for_tools.push((node, fault.fault.clone())),
                 Fault::BadFact { fact } if INSPECTOR_FACTS.contains(&fact.as_str()) => {

@@ -34,6 +34,7 @@ const NO_STATE: &str = "only recipe `gpu_state` detects it, and no case with it 
 const NO_BURN: &str = "only `gpu-burn` detects it, and none is selected there";
 const NO_LATENCY: &str = "only `nic-latency` detects it, and none is selected there";
 const NO_MEMORY: &str = "only `stream` detects it, and none is selected there";
+const NO_STRESS: &str = "only `stress-ng` detects it, and none is selected there";
 const NO_DISK: &str = "only `fio` detects it, and none is selected there";
 const NO_REPORTS: &str = "only profiled cases detect it, and none is selected there";
 const NO_TRAINING: &str = "only trainings detect it, and none is selected";
@@ -99,6 +100,9 @@ impl Rehearsal<'_> {
             }
             Fault::NicLate { .. } => (by(&|case, _| is_tool(case, "nic-latency")), NO_LATENCY),
             Fault::MemorySlow { .. } => (by(&|case, _| is_tool(case, "stream")), NO_MEMORY),
+            Fault::MemoryWrong | Fault::CpuSlow { .. } => {
+                (by(&|case, _| is_tool(case, "stress-ng")), NO_STRESS)
+            }
             Fault::DiskSlow { .. } | Fault::DiskErrors => (by(&|case, _| is_tool(case, "fio")), NO_DISK),
             Fault::Straggler { .. } => {
                 (by(&|case, _| is_collective(case) || is_training(case)), NO_LATE_RANK)

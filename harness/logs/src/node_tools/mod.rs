@@ -12,6 +12,7 @@ pub mod nvbandwidth;
 pub mod output;
 pub mod pingpong;
 pub mod stream;
+pub mod stress;
 #[cfg(test)]
 mod tests;
 

@@ -21,7 +21,11 @@ impl WorkloadPlanner for NodeTool {
         match self.tool {
             // CUDA numbers GPUs by their speed otherwise, and the driver by their place.
             Tool::NvBandwidth | Tool::GpuBurn { .. } => vec![("CUDA_DEVICE_ORDER", "PCI_BUS_ID".to_owned())],
-            Tool::DcgmDiag { .. } | Tool::Stream | Tool::Fio(_) | Tool::NicLatency(_) => Vec::new(),
+            Tool::DcgmDiag { .. }
+            | Tool::Stream
+            | Tool::StressNg { .. }
+            | Tool::Fio(_)
+            | Tool::NicLatency(_) => Vec::new(),
         }
     }
 
@@ -67,6 +71,7 @@ impl WorkloadPlanner for NodeTool {
                 Tool::NvBandwidth => 120.0,
                 Tool::GpuBurn { seconds, .. } => f64::from(*seconds) + 45.0,
                 Tool::Stream => 20.0,
+                Tool::StressNg { seconds, .. } => f64::from(*seconds) + 10.0,
                 Tool::Fio(fio) => f64::from(fio.seconds) + 30.0,
                 Tool::NicLatency(_) => 4.0 * instance.nics.len() as f64,
             }
@@ -112,6 +117,13 @@ fn arguments(tool: &Tool, site: &JobPlan<'_>) -> Result<Vec<String>, String> {
         Tool::NvBandwidth => owned(&["-j", "-t"]).into_iter().chain(owned(&COPIES)).collect(),
         Tool::GpuBurn { tensor_cores: true, .. } => owned(&["-tc"]),
         Tool::GpuBurn { .. } | Tool::Stream | Tool::NicLatency(_) => Vec::new(),
+        // 0: a worker for each processor. They share the memory that is asked for.
+        Tool::StressNg { seconds, memory } => {
+            let mut words =
+                owned(&["--cpu", "0", "--vm", "0", "--vm-bytes", &format!("{memory}%"), "--verify"]);
+            words.extend(owned(&["--metrics-brief", "--timeout", &format!("{seconds}s")]));
+            words
+        }
         Tool::Fio(fio) => {
             let node = site.placed.nodes.first().map_or("", String::as_str);
             fio_arguments(fio, &directory(fio, site)?, site.run_id, node)

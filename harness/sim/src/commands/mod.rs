@@ -14,7 +14,7 @@ use job::script::{Run, files};
 type Program = fn(&CommandCall<'_>) -> CommandOutput;
 
 /// Each by the name of its file.
-const COMMANDS: [(&str, Program); 11] = [
+const COMMANDS: [(&str, Program); 12] = [
     ("true", succeed),
     ("false", fail),
     ("sleep", sleep),
@@ -25,6 +25,7 @@ const COMMANDS: [(&str, Program); 11] = [
     ("gpu_burn", node_tools::gpu_burn),
     ("stream", node_tools::stream),
     ("fio", node_tools::fio),
+    ("stress-ng", node_tools::stress_ng),
     (files::LINKS_SCRIPT, links::run),
 ];
 

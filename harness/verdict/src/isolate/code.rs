@@ -214,7 +214,7 @@ fn is_of_metric(evidence: &str, plan: &Plan) -> bool {
 }
 
 /// Every code once, as `harness explain` lists them.
-pub static CODES: [&Code; 33] = [
+pub static CODES: [&Code; 34] = [
     &NODE_SLOW,
     &NODE_UNCLEAR,
     &NODE_BROKEN,
@@ -243,6 +243,7 @@ pub static CODES: [&Code; 33] = [
     &NET_DOWNGRADED,
     &RANK_LATE,
     &MEMORY_SLOW,
+    &CPU_SLOW,
     &NODE_LEAK,
     &DISK_SLOW,
     &DISK_ERRORS,
@@ -383,6 +384,15 @@ static MEMORY_SLOW: Code = Code {
     cause: "a memory module that is missing or was taken out after errors, another NUMA or power setting, another \
             process",
     next: "compare the size of its memory and its kernel log (EDAC, machine checks) with a peer, reboot it once; replace it if \
+           it stays slow",
+};
+
+static CPU_SLOW: Code = Code {
+    name: "HRN-CPU-SLOW",
+    severity: Severity::Reboot,
+    what: "a node whose processors are slower under load than those of its peers",
+    cause: "heat or a power limit that lowers their clocks, another governor, or another process",
+    next: "compare clocks, temperatures and governor of its processors under load with a peer, reboot it once; replace it if \
            it stays slow",
 };
 

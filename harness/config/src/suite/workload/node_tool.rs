@@ -1,5 +1,5 @@
-//! Programs that test one node by itself: `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `stream` and `fio`; and `nic-latency`, which
-//! also tests two.
+//! Programs that test one node by itself: `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `stream`, `stress-ng` and `fio`; and
+//! `nic-latency`, which also tests two.
 
 use super::super::Placement;
 use super::Workload;
@@ -12,7 +12,7 @@ use crate::toml_reader::{Table, Value};
 use std::collections::BTreeMap;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
-    names: &["dcgm-diag", "nvbandwidth", "gpu-burn", "stream", "fio", "nic-latency"],
+    names: &["dcgm-diag", "nvbandwidth", "gpu-burn", "stream", "stress-ng", "fio", "nic-latency"],
     form,
     read,
     settings: &[],
@@ -54,6 +54,13 @@ pub enum Tool {
     },
     /// Memory of the host.
     Stream,
+    /// Processors and memory of the host under load.
+    StressNg {
+        /// How long.
+        seconds: u32,
+        /// Of the memory that is free, in percent.
+        memory: u32,
+    },
     /// A disk or a shared file system.
     Fio(Fio),
     /// Messages from each NIC to its peer on another node, or to itself.
@@ -105,6 +112,7 @@ impl Tool {
             Tool::NvBandwidth => "nvbandwidth",
             Tool::GpuBurn { .. } => "gpu-burn",
             Tool::Stream => "stream",
+            Tool::StressNg { .. } => "stress-ng",
             Tool::Fio(_) => "fio",
             Tool::NicLatency(_) => "nic-latency",
         }
@@ -121,7 +129,9 @@ impl Tool {
     /// How long it loads the node, where the suite says so.
     pub fn seconds(&self) -> Option<u32> {
         match self {
-            Tool::GpuBurn { seconds, .. } | Tool::Fio(Fio { seconds, .. }) => Some(*seconds),
+            Tool::GpuBurn { seconds, .. }
+            | Tool::StressNg { seconds, .. }
+            | Tool::Fio(Fio { seconds, .. }) => Some(*seconds),
             Tool::DcgmDiag { .. } | Tool::NvBandwidth | Tool::Stream | Tool::NicLatency(_) => None,
         }
     }
@@ -151,6 +161,7 @@ impl WorkloadTable for NodeTool {
             Tool::NvBandwidth => "`nvbandwidth` tests one node by itself",
             Tool::GpuBurn { .. } => "`gpu-burn` tests one node by itself",
             Tool::Stream => "`stream` tests one node by itself",
+            Tool::StressNg { .. } => "`stress-ng` tests one node by itself",
             Tool::Fio(_) => "`fio` tests one node by itself",
             Tool::NicLatency(_) => {
                 let why = "`nic-latency` tests the NICs of a node by themselves, or those of two nodes";
@@ -190,6 +201,7 @@ fn usual_program(kind: &str) -> &'static str {
         "nvbandwidth" => "nvbandwidth",
         "gpu-burn" => "gpu_burn",
         "stream" => "stream",
+        "stress-ng" => "stress-ng",
         "nic-latency" => "fi_pingpong",
         _ => "fio",
     }
@@ -246,6 +258,20 @@ fn form(kind: &str) -> Form {
             Key::usual("depth", "64", Type::Whole(1..=4096), "operations under way at once, of each process"),
             Key::usual("jobs", "4", Type::Whole(1..=256), "processes"),
         ],
+        "stress-ng" => vec![
+            Key::usual(
+                "seconds",
+                "60",
+                Type::Whole(10..=86_400),
+                "how long processors and memory are loaded",
+            ),
+            Key::usual(
+                "memory",
+                "60",
+                Type::Whole(1..=90),
+                "percent of the free memory that is written and checked",
+            ),
+        ],
         "nic-latency" => vec![
             Key::usual("iterations", "10000", Type::Whole(100..=1_000_000), "messages of each size"),
             Key::usual(
@@ -276,6 +302,10 @@ fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
             seconds.zip(tensor_cores).map(|(seconds, tensor_cores)| Tool::GpuBurn { seconds, tensor_cores })
         }
         "stream" => Some(Tool::Stream),
+        "stress-ng" => {
+            let memory = table.get("memory").map_or(Some(60), |value| value.small(1..=90));
+            seconds(60).zip(memory).map(|(seconds, memory)| Tool::StressNg { seconds, memory })
+        }
         "nic-latency" => {
             let iterations =
                 table.get("iterations").map_or(Some(10_000), |value| value.small(100..=1_000_000));

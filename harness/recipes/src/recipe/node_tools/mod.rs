@@ -1,4 +1,5 @@
-//! Programs that test one node by itself: DCGM's diagnosis, nvbandwidth, gpu-burn, STREAM, fio, fi_pingpong. One recipe for each.
+//! Programs that test one node by itself, or the NICs between two: DCGM's diagnosis, nvbandwidth, gpu-burn, STREAM, stress-ng,
+//! fio, fi_pingpong. One recipe for each.
 
 pub(super) mod dcgm_diag;
 pub(super) mod fio;
@@ -10,6 +11,7 @@ pub(super) mod nic_latency;
 pub(super) mod nvbandwidth;
 pub mod onset;
 pub(super) mod stream;
+pub(super) mod stress_ng;
 #[cfg(test)]
 mod tests;
 

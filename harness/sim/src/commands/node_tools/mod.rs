@@ -5,12 +5,14 @@ mod fio;
 mod gpu_burn;
 mod nvbandwidth;
 mod stream;
+mod stress_ng;
 
 pub(super) use dcgmi::run as dcgmi;
 pub(super) use fio::run as fio;
 pub(super) use gpu_burn::run as gpu_burn;
 pub(super) use nvbandwidth::run as nvbandwidth;
 pub(super) use stream::run as stream;
+pub(super) use stress_ng::run as stress_ng;
 
 use super::CommandCall;
 use model::fault::Fault;
