@@ -45,6 +45,7 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("stream", 6_000, || folder("tests/fuzz/seeds/stream"), stream),
         reader("stress-ng", 6_000, || folder("tests/fuzz/seeds/stress-ng"), stress_ng),
         reader("fio", 6_000, || folder("tests/fuzz/seeds/fio"), fio),
+        reader("iperf3", 6_000, || folder("tests/fuzz/seeds/iperf3"), iperf3),
         reader("nic-latency", 6_000, || folder("tests/fuzz/seeds/nic-latency"), nic_latency),
         reader("inspector", 6_000, || folder("tests/fuzz/seeds/inspector"), inspector),
         reader(
@@ -196,6 +197,10 @@ fn fio(bytes: &[u8]) -> Read {
 
 fn stress_ng(bytes: &[u8]) -> Read {
     or_refused(node_tools::stress::read(&String::from_utf8_lossy(bytes)))
+}
+
+fn iperf3(bytes: &[u8]) -> Read {
+    or_refused(node_tools::iperf3::read(&String::from_utf8_lossy(bytes)))
 }
 
 fn nic_latency(bytes: &[u8]) -> Read {

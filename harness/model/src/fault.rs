@@ -257,6 +257,11 @@ pub enum Fault {
         /// Fraction of their rate, above 0 and below 1.
         left: f64,
     },
+    /// TCP to and from the node.
+    TcpSlow {
+        /// Fraction of its rate, above 0 and below 1.
+        left: f64,
+    },
     /// The disks of the node.
     DiskSlow {
         /// Fraction of their rate, above 0 and below 1.
@@ -275,7 +280,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every way to write a fault.
-    pub const FORMS: [&'static str; 62] = [
+    pub const FORMS: [&'static str; 63] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -331,6 +336,7 @@ impl Fault {
         "memory-slow=F",
         "memory-wrong",
         "cpu-slow=F",
+        "tcp-slow=F",
         "disk-slow=F",
         "disk-errors",
         "throttles-after=MIN@N",
@@ -398,6 +404,7 @@ impl Fault {
             Fault::MemorySlow { .. } => "memory-slow",
             Fault::MemoryWrong => "memory-wrong",
             Fault::CpuSlow { .. } => "cpu-slow",
+            Fault::TcpSlow { .. } => "tcp-slow",
             Fault::DiskSlow { .. } => "disk-slow",
             Fault::DiskErrors => "disk-errors",
             Fault::ThrottlesAfter { .. } => "throttles-after",
@@ -576,6 +583,7 @@ impl Fault {
             "memory-slow" => Fault::MemorySlow { left: left()? },
             "memory-wrong" => Fault::MemoryWrong,
             "cpu-slow" => Fault::CpuSlow { left: left()? },
+            "tcp-slow" => Fault::TcpSlow { left: left()? },
             "disk-slow" => Fault::DiskSlow { left: left()? },
             "disk-errors" => Fault::DiskErrors,
             "throttles-after" => Fault::ThrottlesAfter { minutes: minutes()?, gpu: gpu()? },
@@ -636,6 +644,7 @@ impl fmt::Display for Fault {
             | Fault::PortSlow { left }
             | Fault::MemorySlow { left }
             | Fault::CpuSlow { left }
+            | Fault::TcpSlow { left }
             | Fault::DiskSlow { left }
             | Fault::ProfilerCosts { left } => {
                 write!(f, "{}={left}", self.kind())

@@ -234,6 +234,7 @@ impl ActiveFaults {
                 | Fault::MemorySlow { .. }
                 | Fault::MemoryWrong
                 | Fault::CpuSlow { .. }
+                | Fault::TcpSlow { .. }
                 | Fault::DiskSlow { .. }
                 | Fault::DiskErrors => active_faults.for_tools.push((node, fault.fault.clone())),
                 Fault::BadFact { fact } if INSPECTOR_FACTS.contains(&fact.as_str()) => {

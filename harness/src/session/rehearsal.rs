@@ -35,6 +35,7 @@ const NO_BURN: &str = "only `gpu-burn` detects it, and none is selected there";
 const NO_LATENCY: &str = "only `nic-latency` detects it, and none is selected there";
 const NO_MEMORY: &str = "only `stream` detects it, and none is selected there";
 const NO_STRESS: &str = "only `stress-ng` detects it, and none is selected there";
+const NO_TCP: &str = "only `iperf3` detects it, and none is selected there";
 const NO_DISK: &str = "only `fio` detects it, and none is selected there";
 const NO_REPORTS: &str = "only profiled cases detect it, and none is selected there";
 const NO_TRAINING: &str = "only trainings detect it, and none is selected";
@@ -103,6 +104,7 @@ impl Rehearsal<'_> {
             Fault::MemoryWrong | Fault::CpuSlow { .. } => {
                 (by(&|case, _| is_tool(case, "stress-ng")), NO_STRESS)
             }
+            Fault::TcpSlow { .. } => (by(&|case, _| is_tool(case, "iperf3")), NO_TCP),
             Fault::DiskSlow { .. } | Fault::DiskErrors => (by(&|case, _| is_tool(case, "fio")), NO_DISK),
             Fault::Straggler { .. } => {
                 (by(&|case, _| is_collective(case) || is_training(case)), NO_LATE_RANK)

@@ -1,24 +1,29 @@
 #!/bin/bash
-# Sends messages between the NICs of two nodes, one NIC at a time, or from each NIC of one node to itself.
+# Sends messages between the NICs of two nodes, one NIC at a time, or from each NIC of one node to itself; or TCP from node to
+# node.
 # usage: bash links.sh nic PROGRAM SERVER CLIENT BASE_PORT ITERATIONS BYTES[,BYTES...] LIMIT_S DEVICE...
-# Runs on both nodes at once, in one folder that they share. SERVER and CLIENT may be one node.
-#   PROGRAM is fi_pingpong.  LIMIT_S holds for each device and size.
+#        bash links.sh tcp PROGRAM SERVER CLIENT PORT SECONDS STREAMS LIMIT_S
+# Runs on both nodes at once, in one folder that they share. For `nic` SERVER and CLIENT may be one node.
+#   PROGRAM is fi_pingpong, or iperf3 for `tcp`.  LIMIT_S holds for each device and size.
 # The client prints for each device and size a line `device DEVICE` and what PROGRAM printed, or
-# `not-connected DEVICE WHY`. The server prints `server NODE`. The marks are links.ready and links.done.
+# `not-connected DEVICE WHY`; for `tcp` what PROGRAM printed last. The server prints `server NODE`. The marks are
+# links.ready and links.done.
 # exit: 0 each device was tried, 2 usage, 4 this node is neither of the two, 127 PROGRAM is not installed here,
 # 143 ended from outside.
 set -u
 sys=/sys
 
 main() {
-  if (($# < 9)) || [[ $1 != nic ]]; then
+  if (($# < 8)) || [[ $1 != nic && $1 != tcp ]] || { [[ $1 == nic ]] && (($# == 8)); }; then
     echo "links.sh: wrong arguments: $*" >&2
     exit 2
   fi
-  program=$2 server=$3 client=$4 base_port=$5 iterations=$6 limit=$8
+  # `tcp` has one device, which is none, and one size: the number of streams. Its iterations are seconds.
+  kind=$1 program=$2 server=$3 client=$4 base_port=$5 iterations=$6 limit=$8
   IFS=, read -r -a sizes <<< "$7"
   shift 8
   devices=("$@")
+  if [[ $kind == tcp ]]; then devices=(tcp); fi
   for number in "$base_port" "$iterations" "$limit" "${sizes[@]}"; do
     if ! [[ $number =~ ^[1-9][0-9]*$ ]]; then
       echo "links.sh: not a whole number above zero: $number" >&2
@@ -75,7 +80,7 @@ serve() {
   trap stop TERM
   local left
   while left=$((deadline - $(date +%s))) && ((left > 0)); do
-    bounded "$left" "$1" "$2" -B "$3" > /dev/null 2> "$1.$2.server.err"
+    bounded "$left" "$1" "$2" "$3" > /dev/null 2> "$1.$2.server.err"
     pause 0.2
   done
 }
@@ -100,28 +105,45 @@ measure() {
   until=$(($(date +%s) + limit))
   while left=$((until - $(date +%s))) && ((left > 0)); do
     attempts=$((attempts + 1))
-    bounded "$left" "$device" "$bytes" -P "$port" "$server" > "$out" 2> "$device.$bytes.err"
+    bounded "$left" "$device" "$bytes" "$port" "$server" > "$out" 2> "$device.$bytes.err"
     status=$?
     if ((status == 0)); then
-      echo "device $device"
+      if [[ $kind == nic ]]; then echo "device $device"; fi
       cat "$out"
       return
     fi
     pause 0.5
   done
+  # It says why, in its own form.
+  if [[ $kind == tcp && -s $out ]]; then
+    cat "$out"
+    return
+  fi
   echo "not-connected $device no answer in $limit s, attempts: $attempts, last status: $status"
 }
 
+# Runs the program for one device: with a host as the client, without as the server.
 bounded() {
-  local seconds=$1 device=$2 bytes=$3
-  shift 3
-  local words=(-e rdm -I "$iterations" -S "$bytes")
+  local seconds=$1 device=$2 bytes=$3 port=$4 host=${5:-} words
+  if [[ $kind == tcp ]]; then
+    words=(-s -1 -p "$port")
+    if [[ -n $host ]]; then words=(-c "$host" -p "$port" -t "$iterations" -P "$bytes" -J); fi
+    run_bounded
+    return
+  fi
+  words=(-e rdm -I "$iterations" -S "$bytes")
+  if [[ -n $host ]]; then words+=(-P "$port"); else words+=(-B "$port"); fi
   if is_efa "$device"; then
     words+=(-p efa -d "$device-rdm")
   else
     words+=(-p "verbs;ofi_rxm" -d "$device")
   fi
-  timeout -k 5 "$seconds" "$program" "${words[@]}" "$@" < /dev/null &
+  if [[ -n $host ]]; then words+=("$host"); fi
+  run_bounded
+}
+
+run_bounded() {
+  timeout -k 5 "$seconds" "$program" "${words[@]}" < /dev/null &
   wait "$!"
 }
 

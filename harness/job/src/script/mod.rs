@@ -27,7 +27,7 @@ pub const FLOWS_SH: &str = include_str!("flows.sh");
 pub const INSPECTOR_SH: &str = include_str!("inspector.sh");
 /// A program, and the state of its node's GPUs before, during and after it.
 pub const GPU_STATE_SH: &str = include_str!("gpu_state.sh");
-/// What lies between two nodes, or between the NICs of one: latency.
+/// What lies between two nodes, or between the NICs of one: latency, and TCP.
 pub const LINKS_SH: &str = include_str!("links.sh");
 /// A collective over a sweep of sizes, by PyTorch.
 pub const TORCH_COLLECTIVE_PY: &str = include_str!("torch_collective.py");

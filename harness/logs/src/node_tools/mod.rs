@@ -6,6 +6,7 @@ pub mod fio;
 pub mod gpu_burn;
 pub mod gpu_state;
 pub mod host_state;
+pub mod iperf3;
 mod kernel;
 mod labels;
 pub mod nvbandwidth;

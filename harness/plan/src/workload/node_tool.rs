@@ -25,13 +25,21 @@ impl WorkloadPlanner for NodeTool {
             | Tool::Stream
             | Tool::StressNg { .. }
             | Tool::Fio(_)
-            | Tool::NicLatency(_) => Vec::new(),
+            | Tool::NicLatency(_)
+            | Tool::Iperf3 { .. } => Vec::new(),
         }
     }
 
     fn step(&self, site: JobPlan<'_>) -> Result<PlannedStep, String> {
-        if let Tool::NicLatency(messages) = &self.tool {
-            return between_nics(self, messages, &site);
+        match &self.tool {
+            Tool::NicLatency(messages) => return between_nics(self, messages, &site),
+            Tool::Iperf3 { seconds, streams, port } => {
+                let limit_s = seconds + LINK_LIMIT_S;
+                let numbers =
+                    [u32::from(*port), *seconds, *streams, limit_s].map(|number| number.to_string());
+                return between(self, "tcp", &site, numbers.into());
+            }
+            _ => {}
         }
         let mut argv = vec![self.program.clone()];
         argv.extend(arguments(&self.tool, &site)?);
@@ -74,6 +82,7 @@ impl WorkloadPlanner for NodeTool {
                 Tool::StressNg { seconds, .. } => f64::from(*seconds) + 10.0,
                 Tool::Fio(fio) => f64::from(fio.seconds) + 30.0,
                 Tool::NicLatency(_) => 4.0 * instance.nics.len() as f64,
+                Tool::Iperf3 { seconds, .. } => f64::from(*seconds) + 5.0,
             }
     }
 
@@ -92,15 +101,26 @@ const MESSAGE_BYTES: &str = "256,1048576";
 const LINK_LIMIT_S: u32 = 30;
 
 fn between_nics(tool: &NodeTool, messages: &NicLatency, site: &JobPlan<'_>) -> Result<PlannedStep, String> {
-    let (server, client) = match site.placed.nodes.as_slice() {
+    let mut words = vec![messages.base_port.to_string(), messages.iterations.to_string()];
+    words.extend([MESSAGE_BYTES.to_owned(), LINK_LIMIT_S.to_string()]);
+    words.extend(site.inventory.instance.nics.iter().cloned());
+    between(tool, "nic", site, words)
+}
+
+/// One script on both nodes, or on the one; the first node sends.
+fn between(
+    tool: &NodeTool,
+    what: &str,
+    site: &JobPlan<'_>,
+    words: Vec<String>,
+) -> Result<PlannedStep, String> {
+    let (client, server) = match site.placed.nodes.as_slice() {
         [node] => (node, node),
-        [client, server] => (server, client),
-        _ => return Err("`nic-latency` needs one node or two".to_owned()),
+        [client, server] => (client, server),
+        _ => return Err(format!("`{}` needs one node or two", tool.tool.kind())),
     };
-    let mut argv = owned(&["bash", files::LINKS_SCRIPT, "nic", &tool.program, server, client]);
-    argv.extend([messages.base_port.to_string(), messages.iterations.to_string()]);
-    argv.extend([MESSAGE_BYTES.to_owned(), LINK_LIMIT_S.to_string()]);
-    argv.extend(site.inventory.instance.nics.iter().cloned());
+    let mut argv = owned(&["bash", files::LINKS_SCRIPT, what, &tool.program, server, client]);
+    argv.extend(words);
     let run = Run { argv, tasks_per_node: 1, mpi: None, container: None, profile: None };
     Ok(PlannedStep {
         step: Step::Run(run),
@@ -116,7 +136,7 @@ fn arguments(tool: &Tool, site: &JobPlan<'_>) -> Result<Vec<String>, String> {
         Tool::DcgmDiag { level } => owned(&["diag", "-j", "-r", &level.to_string()]),
         Tool::NvBandwidth => owned(&["-j", "-t"]).into_iter().chain(owned(&COPIES)).collect(),
         Tool::GpuBurn { tensor_cores: true, .. } => owned(&["-tc"]),
-        Tool::GpuBurn { .. } | Tool::Stream | Tool::NicLatency(_) => Vec::new(),
+        Tool::GpuBurn { .. } | Tool::Stream | Tool::NicLatency(_) | Tool::Iperf3 { .. } => Vec::new(),
         // 0: a worker for each processor. They share the memory that is asked for.
         Tool::StressNg { seconds, memory } => {
             let mut words =

@@ -1,12 +1,17 @@
-//! A simulated `links.sh`: messages of fi_pingpong between the NICs of two nodes, or of one, by their faults.
+//! A simulated `links.sh`: messages of fi_pingpong between the NICs of two nodes, or of one, and TCP of iperf3, by their
+//! faults.
 
 use super::{CommandCall, CommandOutput};
 use crate::noise;
 use model::fault::Fault;
+use serde_json::json;
 
 /// What a small message takes on a sound fabric, and what large ones move.
 const LATENCY_US: f64 = 12.0;
 const BYTES_PER_US: f64 = 9_000.0;
+
+/// What TCP moves over all streams.
+const TCP_GB_S: f64 = 4.0;
 
 /// The arguments behind the script's name.
 struct Arguments<'a> {
@@ -23,10 +28,46 @@ pub(super) fn run(call: &CommandCall<'_>) -> CommandOutput {
         let stderr = format!("links.sh: wrong arguments\n{}", call.exits(2));
         return CommandOutput { stderr, code: 2, ..CommandOutput::default() };
     };
+    let (text, seconds) = match call.arguments().get(1).map(String::as_str) {
+        Some("tcp") => tcp(call, &asked),
+        _ => messages(call, &asked),
+    };
+    let of_node = |at: usize| match at == asked.client {
+        true => text.clone(),
+        false => format!("server {}\n", call.nodes[at]),
+    };
+    let stdout = (0..call.nodes.len()).map(of_node).collect();
+    CommandOutput { stdout, seconds, ..CommandOutput::default() }
+}
+
+/// As iperf 3.12 prints it, without its intervals.
+fn tcp(call: &CommandCall<'_>, asked: &Arguments<'_>) -> (String, f64) {
+    let of_fault = |fault: &Fault| match fault {
+        Fault::TcpSlow { left } => Some(*left),
+        _ => None,
+    };
+    let ends = [asked.server, asked.client];
+    let faults = ends.iter().flat_map(|node| call.active_faults.tool_faults(*node));
+    let left = faults.filter_map(of_fault).fold(1.0, f64::min);
+    let mut draws =
+        noise::stream(call.cluster.seed, &["tcp", &call.nodes[asked.server], &call.nodes[asked.client]]);
+    let (rate, seconds) = (TCP_GB_S * left * draws.factor(0.02), asked.iterations);
+    let sum = json!({"start": 0, "end": seconds, "seconds": seconds, "bytes": (rate * seconds * 1e9).round(),
+                     "bits_per_second": rate * 8e9});
+    let document = json!({
+        "start": {"version": "iperf 3.12", "test_start": {"protocol": "TCP"}},
+        "intervals": [],
+        "end": {"sum_sent": sum, "sum_received": sum},
+    });
+    (format!("{document:#}\n"), seconds + 1.0)
+}
+
+/// Of each device and size, one after the other.
+fn messages(call: &CommandCall<'_>, asked: &Arguments<'_>) -> (String, f64) {
     let (mut text, mut seconds) = (String::new(), 2.0);
     for device in asked.devices {
         for bytes in &asked.bytes {
-            let Some(us) = message_us(call, &asked, device, *bytes) else {
+            let Some(us) = message_us(call, asked, device, *bytes) else {
                 let limit = asked.limit_s;
                 text += &format!(
                     "not-connected {device} no answer in {limit} s, attempts: 1, last status: 124\n"
@@ -38,12 +79,7 @@ pub(super) fn run(call: &CommandCall<'_>) -> CommandOutput {
             seconds += 0.5 + 2.0 * asked.iterations * us / 1e6;
         }
     }
-    let of_node = |at: usize| match at == asked.client {
-        true => text.clone(),
-        false => format!("server {}\n", call.nodes[at]),
-    };
-    let stdout = (0..call.nodes.len()).map(of_node).collect();
-    CommandOutput { stdout, seconds, ..CommandOutput::default() }
+    (text, seconds)
 }
 
 fn read<'a>(call: &'a CommandCall<'_>) -> Option<Arguments<'a>> {

@@ -1,5 +1,5 @@
 //! Programs that test one node by itself: `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `stream`, `stress-ng` and `fio`; and
-//! `nic-latency`, which also tests two.
+//! `nic-latency` and `iperf3`, which test two.
 
 use super::super::Placement;
 use super::Workload;
@@ -12,7 +12,7 @@ use crate::toml_reader::{Table, Value};
 use std::collections::BTreeMap;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
-    names: &["dcgm-diag", "nvbandwidth", "gpu-burn", "stream", "stress-ng", "fio", "nic-latency"],
+    names: &["dcgm-diag", "nvbandwidth", "gpu-burn", "stream", "stress-ng", "fio", "nic-latency", "iperf3"],
     form,
     read,
     settings: &[],
@@ -65,6 +65,15 @@ pub enum Tool {
     Fio(Fio),
     /// Messages from each NIC to its peer on another node, or to itself.
     NicLatency(NicLatency),
+    /// TCP from one node to another.
+    Iperf3 {
+        /// How long.
+        seconds: u32,
+        /// At once.
+        streams: u32,
+        /// Of the server.
+        port: u16,
+    },
 }
 
 /// Messages between NICs.
@@ -115,6 +124,7 @@ impl Tool {
             Tool::StressNg { .. } => "stress-ng",
             Tool::Fio(_) => "fio",
             Tool::NicLatency(_) => "nic-latency",
+            Tool::Iperf3 { .. } => "iperf3",
         }
     }
 
@@ -131,6 +141,7 @@ impl Tool {
         match self {
             Tool::GpuBurn { seconds, .. }
             | Tool::StressNg { seconds, .. }
+            | Tool::Iperf3 { seconds, .. }
             | Tool::Fio(Fio { seconds, .. }) => Some(*seconds),
             Tool::DcgmDiag { .. } | Tool::NvBandwidth | Tool::Stream | Tool::NicLatency(_) => None,
         }
@@ -152,7 +163,11 @@ impl WorkloadTable for NodeTool {
     }
 
     fn usual_placement(&self) -> Option<Placement> {
-        Some(if matches!(self.tool, Tool::NicLatency(_)) { Placement::Pairs } else { Placement::Each })
+        Some(if matches!(self.tool, Tool::NicLatency(_) | Tool::Iperf3 { .. }) {
+            Placement::Pairs
+        } else {
+            Placement::Each
+        })
     }
 
     fn refuse_placement(&self, placement: Placement) -> Option<Refusal> {
@@ -163,6 +178,10 @@ impl WorkloadTable for NodeTool {
             Tool::Stream => "`stream` tests one node by itself",
             Tool::StressNg { .. } => "`stress-ng` tests one node by itself",
             Tool::Fio(_) => "`fio` tests one node by itself",
+            Tool::Iperf3 { .. } => {
+                let why = "`iperf3` runs between two nodes at a time";
+                return (placement != Placement::Pairs).then_some((why, "write `placement = \"pairs\"`"));
+            }
             Tool::NicLatency(_) => {
                 let why = "`nic-latency` tests the NICs of a node by themselves, or those of two nodes";
                 let is_one = matches!(placement, Placement::Each | Placement::Pairs);
@@ -203,6 +222,7 @@ fn usual_program(kind: &str) -> &'static str {
         "stream" => "stream",
         "stress-ng" => "stress-ng",
         "nic-latency" => "fi_pingpong",
+        "iperf3" => "iperf3",
         _ => "fio",
     }
 }
@@ -281,10 +301,15 @@ fn form(kind: &str) -> Form {
                 "the port of the first device; each further device and size has the next",
             ),
         ],
+        "iperf3" => vec![
+            Key::usual("seconds", "10", Type::Whole(10..=86_400), "how long"),
+            Key::usual("streams", "8", Type::Whole(1..=128), "connections at once"),
+            Key::usual("port", "19515", Type::Whole(1024..=65_535), "where the server listens"),
+        ],
         _ => Vec::new(),
     };
-    // A script calls it, with arguments of its own.
-    let args = (kind != "nic-latency").then(args_key);
+    // A script calls these, with arguments of its own.
+    let args = (!["nic-latency", "iperf3"].contains(&kind)).then(args_key);
     Form::new(own.into_iter().chain(sampled).chain([program]).chain(args).chain([environment_key()]))
 }
 
@@ -313,6 +338,13 @@ fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
             let base_port = base_port.and_then(|port| u16::try_from(port).ok());
             let both = iterations.zip(base_port);
             both.map(|(iterations, base_port)| Tool::NicLatency(NicLatency { iterations, base_port }))
+        }
+        "iperf3" => {
+            let streams = table.get("streams").map_or(Some(8), |value| value.small(1..=128));
+            let port = table.get("port").map_or(Some(19_515), |value| value.small(1024..=65_535));
+            let port = port.and_then(|port| u16::try_from(port).ok());
+            let all = seconds(10).zip(streams).zip(port);
+            all.map(|((seconds, streams), port)| Tool::Iperf3 { seconds, streams, port })
         }
         _ => fio(table, seconds(30)),
     };

@@ -1,8 +1,8 @@
 //! fi_pingpong: how long a message takes from each NIC to its peer on another node, or to itself, and what large ones move.
 
-use super::{ToolFinding, about, result};
+use super::{ToolFinding, about, client_text, result};
 use crate::recipe::shared_findings::FileFinding;
-use crate::recipe::{FileRole, JobInput, Output, RecipeSpec, bytes_of};
+use crate::recipe::{JobInput, Output, RecipeSpec};
 use logs::node_tools::pingpong as source;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Covers, Dim, Files, MetricSpec, Names, RunNoise};
@@ -60,15 +60,7 @@ pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
-    let (mut text, mut first) = (String::new(), None);
-    // Where each node has an output of its own, only that of the client has rows.
-    for file in job.files_of(FileRole::Stdout) {
-        let Some(bytes) = bytes_of(file, &mut output) else { continue };
-        text.push_str(&String::from_utf8_lossy(&bytes));
-        text.push('\n');
-        first.get_or_insert(file);
-    }
-    let Some(file) = first else { return output };
+    let Some((file, text)) = client_text(job, &mut output) else { return output };
     let Some(links) = result(job, file, read(job, &text), &mut output) else { return output };
     for messages in &links.measured {
         let (is_large, nic) = (messages.bytes >= LARGE, messages.device.as_str());
