@@ -211,7 +211,10 @@ fn uses_gpus(case: &PlannedCase, _: &PlannedJob) -> bool {
 }
 
 fn uses_nics(case: &PlannedCase, job: &PlannedJob) -> bool {
-    matches!(case.workload, WorkloadFacts::NicPairs { .. }) || (is_collective(case) && job.nodes.len() > 1)
+    // Between two nodes small messages are judged alone, which show no rate.
+    let to_itself = is_tool(case, "nic-latency") && job.nodes.len() == 1;
+    let between_nodes = is_collective(case) && job.nodes.len() > 1;
+    matches!(case.workload, WorkloadFacts::NicPairs { .. }) || to_itself || between_nodes
 }
 
 fn is_profiled(_: &PlannedCase, job: &PlannedJob) -> bool {

@@ -25,7 +25,7 @@ const fn loopback(name: &'static str, about: &'static str, unit: Unit, better: B
     MetricSpec::new(name, about, unit, better, Files::Output)
         .per(&[Dim::Node, Dim::Nic])
         .blaming(Blames::Part)
-        .naming(Names::Coded(Some("nics"), "HRN-NIC-LOOPBACK"))
+        .naming(Names::Coded(Some("fabric"), "HRN-NIC-LOOPBACK"))
         .covering(Covers::Nics)
         .varying(RunNoise::NotComparable)
         .next("reboot {nodes} once; replace it if a NIC stays unlike its peers in messages to itself")
