@@ -72,7 +72,7 @@ fn messages(call: &CommandCall<'_>, asked: &Arguments<'_>) -> (String, f64) {
                 text += &format!(
                     "not-connected {device} no answer in {limit} s, attempts: 1, last status: 124\n"
                 );
-                seconds += limit.parse().unwrap_or(0.0);
+                seconds += limit.parse::<f64>().unwrap_or(0.0);
                 continue;
             };
             text += &format!("device {device}\n{}", table(*bytes, asked.iterations, us));
