@@ -43,7 +43,10 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("gpu-burn", 6_000, || folder("tests/fuzz/seeds/gpu-burn"), gpu_burn),
         reader("gpu-state", 6_000, || folder("tests/fuzz/seeds/gpu-state"), gpu_state),
         reader("stream", 6_000, || folder("tests/fuzz/seeds/stream"), stream),
+        reader("stress-ng", 6_000, || folder("tests/fuzz/seeds/stress-ng"), stress_ng),
         reader("fio", 6_000, || folder("tests/fuzz/seeds/fio"), fio),
+        reader("iperf3", 6_000, || folder("tests/fuzz/seeds/iperf3"), iperf3),
+        reader("nic-latency", 6_000, || folder("tests/fuzz/seeds/nic-latency"), nic_latency),
         reader("inspector", 6_000, || folder("tests/fuzz/seeds/inspector"), inspector),
         reader(
             "inspector-gathered",
@@ -190,6 +193,18 @@ fn stream(bytes: &[u8]) -> Read {
 
 fn fio(bytes: &[u8]) -> Read {
     or_refused(node_tools::fio::read(&String::from_utf8_lossy(bytes)))
+}
+
+fn stress_ng(bytes: &[u8]) -> Read {
+    or_refused(node_tools::stress::read(&String::from_utf8_lossy(bytes)))
+}
+
+fn iperf3(bytes: &[u8]) -> Read {
+    or_refused(node_tools::iperf3::read(&String::from_utf8_lossy(bytes)))
+}
+
+fn nic_latency(bytes: &[u8]) -> Read {
+    or_refused(node_tools::pingpong::read(&String::from_utf8_lossy(bytes)))
 }
 
 fn mpi_log(bytes: &[u8]) -> Read {

@@ -193,7 +193,7 @@ fn every_simulated_fault_is_on_its_page() {
 }
 
 /// The forms that are shown as tables of keys: the page, the name of the list, the kind of file, and the path of the form.
-const FORMS: [(&str, &str, &str, &str); 60] = [
+const FORMS: [(&str, &str, &str, &str); 63] = [
     ("suites", "suite", "suite", ""),
     ("suites", "own cases", "suite", "extends=absent"),
     ("suites", "extended suite", "suite", "extends=present"),
@@ -213,7 +213,10 @@ const FORMS: [(&str, &str, &str, &str); 60] = [
     ("suites", "gpu-burn", "suite", "extends=absent.case.workload.kind=gpu-burn"),
     ("suites", "torch-burn", "suite", "extends=absent.case.workload.kind=torch-burn"),
     ("suites", "stream", "suite", "extends=absent.case.workload.kind=stream"),
+    ("suites", "stress-ng", "suite", "extends=absent.case.workload.kind=stress-ng"),
     ("suites", "fio", "suite", "extends=absent.case.workload.kind=fio"),
+    ("suites", "nic-latency", "suite", "extends=absent.case.workload.kind=nic-latency"),
+    ("suites", "iperf3", "suite", "extends=absent.case.workload.kind=iperf3"),
     ("suites", "command", "suite", "extends=absent.case.workload.kind=command"),
     ("suites", "torchrun", "suite", "extends=absent.case.workload.kind=torchrun"),
     ("suites", "fsdp", "suite", "extends=absent.case.workload.kind=fsdp"),

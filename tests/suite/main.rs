@@ -52,6 +52,7 @@ mod inventory_probe;
 mod isolate;
 mod job_script;
 mod large_logs;
+mod links_script;
 mod lint;
 mod little;
 mod local_launcher;

@@ -33,6 +33,13 @@ pub enum Fault {
         /// As the instance profile lists it.
         device: String,
     },
+    /// Messages of one NIC take longer, at whatever size.
+    NicLate {
+        /// Milliseconds, above 0 and at most 10000.
+        ms: f64,
+        /// As the instance profile lists it.
+        device: String,
+    },
     /// One GPU is slow.
     GpuSlow {
         /// Fraction of its rate, above 0 and below 1.
@@ -243,6 +250,18 @@ pub enum Fault {
         /// Fraction of its rate, above 0 and below 1.
         left: f64,
     },
+    /// The memory of the host returns wrong data.
+    MemoryWrong,
+    /// The processors of the host.
+    CpuSlow {
+        /// Fraction of their rate, above 0 and below 1.
+        left: f64,
+    },
+    /// TCP to and from the node.
+    TcpSlow {
+        /// Fraction of its rate, above 0 and below 1.
+        left: f64,
+    },
     /// The disks of the node.
     DiskSlow {
         /// Fraction of their rate, above 0 and below 1.
@@ -261,10 +280,11 @@ pub enum Fault {
 
 impl Fault {
     /// Every way to write a fault.
-    pub const FORMS: [&'static str; 59] = [
+    pub const FORMS: [&'static str; 63] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
+        "nic-late=MS@DEV",
         "gpu-slow=F@N",
         "corrupt@N",
         "rank-dies",
@@ -314,6 +334,9 @@ impl Fault {
         "nvlink-errors@N",
         "nvlink-down@N",
         "memory-slow=F",
+        "memory-wrong",
+        "cpu-slow=F",
+        "tcp-slow=F",
         "disk-slow=F",
         "disk-errors",
         "throttles-after=MIN@N",
@@ -329,6 +352,7 @@ impl Fault {
             Fault::NicSlow { .. } => "nic-slow",
             Fault::NicDead { .. } => "nic-dead",
             Fault::NicMissing { .. } => "nic-missing",
+            Fault::NicLate { .. } => "nic-late",
             Fault::GpuSlow { .. } => "gpu-slow",
             Fault::Corrupt { .. } => "corrupt",
             Fault::RankDies => "rank-dies",
@@ -378,6 +402,9 @@ impl Fault {
             Fault::NvlinkErrors { .. } => "nvlink-errors",
             Fault::NvlinkDown { .. } => "nvlink-down",
             Fault::MemorySlow { .. } => "memory-slow",
+            Fault::MemoryWrong => "memory-wrong",
+            Fault::CpuSlow { .. } => "cpu-slow",
+            Fault::TcpSlow { .. } => "tcp-slow",
             Fault::DiskSlow { .. } => "disk-slow",
             Fault::DiskErrors => "disk-errors",
             Fault::ThrottlesAfter { .. } => "throttles-after",
@@ -403,6 +430,7 @@ impl Fault {
             Fault::NicSlow { device, .. }
             | Fault::NicDead { device }
             | Fault::NicMissing { device }
+            | Fault::NicLate { device, .. }
             | Fault::NicFlaps { device, .. } => Some(device),
             _ => None,
         }
@@ -491,6 +519,7 @@ impl Fault {
             "nic-slow" => Fault::NicSlow { left: left()?, device: device() },
             "nic-dead" => Fault::NicDead { device: device() },
             "nic-missing" => Fault::NicMissing { device: device() },
+            "nic-late" => Fault::NicLate { ms: late()?, device: device() },
             "gpu-slow" => Fault::GpuSlow { left: left()?, gpu: gpu()? },
             "corrupt" => Fault::Corrupt { gpu: gpu()? },
             "rank-dies" => Fault::RankDies,
@@ -552,6 +581,9 @@ impl Fault {
             "nvlink-errors" => Fault::NvlinkErrors { gpu: gpu()? },
             "nvlink-down" => Fault::NvlinkDown { gpu: gpu()? },
             "memory-slow" => Fault::MemorySlow { left: left()? },
+            "memory-wrong" => Fault::MemoryWrong,
+            "cpu-slow" => Fault::CpuSlow { left: left()? },
+            "tcp-slow" => Fault::TcpSlow { left: left()? },
             "disk-slow" => Fault::DiskSlow { left: left()? },
             "disk-errors" => Fault::DiskErrors,
             "throttles-after" => Fault::ThrottlesAfter { minutes: minutes()?, gpu: gpu()? },
@@ -600,6 +632,7 @@ impl fmt::Display for Fault {
             | Fault::GpuBusy { gpu } => {
                 write!(f, "{}@{gpu}", self.kind())
             }
+            Fault::NicLate { ms, device } => write!(f, "nic-late={ms}@{device}"),
             Fault::Straggler { ms, rank } => write!(f, "straggler={ms}@{rank}"),
             Fault::SlowLoader { ms, rank } => write!(f, "slow-loader={ms}@{rank}"),
             Fault::NanLoss { step, rank } => write!(f, "nan-loss={step}@{rank}"),
@@ -610,6 +643,8 @@ impl fmt::Display for Fault {
             | Fault::NvlinkSlow { left }
             | Fault::PortSlow { left }
             | Fault::MemorySlow { left }
+            | Fault::CpuSlow { left }
+            | Fault::TcpSlow { left }
             | Fault::DiskSlow { left }
             | Fault::ProfilerCosts { left } => {
                 write!(f, "{}={left}", self.kind())
@@ -635,63 +670,4 @@ impl fmt::Display for NodeFault {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_written_form_is_read_and_written_back() {
-        for form in Fault::FORMS {
-            let text = format!(
-                "p5-002:{}",
-                form.replace("=F", "=0.4")
-                    .replace("=MS", "=2.5")
-                    .replace("=MIN", "=40")
-                    .replace("=MB", "=200")
-                    .replace("=STEP", "=7")
-                    .replace("=PPM", "=-20")
-                    .replace("DEV", "rdmap113s0")
-                    .replace("@RANK", "@3")
-                    .replace("@N", "@3")
-            );
-            assert_eq!(NodeFault::parse(&text).map(|fault| fault.to_string()), Ok(text));
-        }
-    }
-
-    const REFUSED: [(&str, &str); 20] = [
-        ("p5-002:throttles-after=-1@3", "between 0 and 10080"),
-        ("p5-002:nic-flaps=5", "NODE:nic-flaps=MIN@DEV"),
-        ("p5-002:driver-leaks=0", "above 0"),
-        ("hang", "NODE:FAULT"),
-        (":hang", "no node before the colon"),
-        ("p5-002:hnag", "did you mean `hang`?"),
-        ("p5-002:nic-slow@rdmap113s0", "NODE:nic-slow=F@DEV"),
-        ("p5-002:nic-slow=1.5@rdmap113s0", "between 0 and 1"),
-        ("p5-002:nic-slow=NaN@rdmap113s0", "between 0 and 1"),
-        ("p5-002:nic-dead", "NODE:nic-dead@DEV"),
-        ("p5-002:hang@3", "NODE:hang"),
-        ("p5-002:corrupt@x", "a GPU is a number"),
-        ("p5-002:straggler=5", "NODE:straggler=MS@RANK"),
-        ("p5-002:straggler=-5@1", "above 0"),
-        ("p5-002:straggler=5@x", "a rank of a node is a number"),
-        ("p5-002:nan-loss=-1@0", "a step is a number"),
-        ("p5-002:nan-loss@0", "NODE:nan-loss=STEP@RANK"),
-        ("p5-002:desync", "NODE:desync@RANK"),
-        ("p5-002:clock-offset=inf", "at most an hour"),
-        ("p5-002:clock-drift=0", "not 0"),
-    ];
-
-    #[test]
-    fn messages() {
-        let lines: Vec<String> =
-            REFUSED.iter().map(|(text, _)| NodeFault::parse(text).expect_err(text)).collect();
-        insta::assert_snapshot!(lines.join("\n"));
-    }
-
-    #[test]
-    fn a_diagnostic_names_the_right_form() {
-        for (text, expected) in REFUSED {
-            let message = NodeFault::parse(text).expect_err(text);
-            assert!(message.contains(expected), "{text}: {message}");
-        }
-    }
-}
+mod tests;

@@ -265,7 +265,8 @@ impl One<'_> {
 
     /// The parts of a whole node.
     fn parts_of_node(&self, dims: &Dims) -> Vec<Dims> {
-        if dims.get(Dim::Node).is_none() {
+        // What lies between the NICs of two nodes is of no single node.
+        if dims.get(Dim::Node).is_none() && self.metric.dims.contains(&Dim::Node) {
             return Vec::new();
         }
         let open = |dim: Dim| self.metric.dims.contains(&dim) && dims.get(dim).is_none();

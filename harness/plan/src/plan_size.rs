@@ -42,7 +42,7 @@ fn placed(case: &Case, nodes: usize) -> u64 {
     let nodes = nodes as u64;
     match (&case.workload, &case.placement) {
         // Each pair of a ring in both directions.
-        (Workload::NicPairs(_), _) => nodes * 2,
+        (Workload::NicPairs(_), _) | (Workload::NodeTool(_), Placement::Pairs) => nodes * 2,
         (_, Placement::All | Placement::Nodes(_)) => 1,
         (_, Placement::Each | Placement::EachGpu) => nodes,
         (_, Placement::Pairs) => nodes.div_ceil(2),

@@ -220,7 +220,8 @@ impl ActiveFaults {
                 | Fault::WindowShut => {}
                 // Such a node has no jobs.
                 Fault::HostUnreachable => {}
-                Fault::PcieSlow { .. }
+                Fault::NicLate { .. }
+                | Fault::PcieSlow { .. }
                 | Fault::EccErrors { .. }
                 | Fault::NvlinkErrors { .. }
                 | Fault::NvlinkDown { .. }
@@ -231,6 +232,9 @@ impl ActiveFaults {
                 | Fault::NicFlaps { .. }
                 | Fault::DriverLeaks { .. }
                 | Fault::MemorySlow { .. }
+                | Fault::MemoryWrong
+                | Fault::CpuSlow { .. }
+                | Fault::TcpSlow { .. }
                 | Fault::DiskSlow { .. }
                 | Fault::DiskErrors => active_faults.for_tools.push((node, fault.fault.clone())),
                 Fault::BadFact { fact } if INSPECTOR_FACTS.contains(&fact.as_str()) => {

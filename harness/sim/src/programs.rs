@@ -235,6 +235,9 @@ pub(crate) fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
             let burn = by_torch.then_some(script::files::TORCH_BURN);
             [Some(script::files::GPU_STATE_SCRIPT), burn].into_iter().flatten().collect()
         }
+        Step::Run(run) if run.argv.iter().any(|word| word == script::files::LINKS_SCRIPT) => {
+            vec![script::files::LINKS_SCRIPT]
+        }
         Step::Run(run) => run.profile.as_ref().map(of_profile).unwrap_or_default(),
         Step::Turns(_) => vec![script::files::ALLOCATION],
         Step::Environment { .. } | Step::Secrets { .. } | Step::CountersEnd => Vec::new(),

@@ -32,7 +32,10 @@ const NO_COPIES: &str = "only `nvbandwidth` and recipe `gpu_state` detect it, an
 const NO_DIAGNOSIS: &str = "only `dcgm-diag` and recipe `gpu_state` detect it, and none is selected there";
 const NO_STATE: &str = "only recipe `gpu_state` detects it, and no case with it is selected there";
 const NO_BURN: &str = "only `gpu-burn` and `torch-burn` detect it, and none is selected there";
+const NO_LATENCY: &str = "only `nic-latency` detects it, and none is selected there";
 const NO_MEMORY: &str = "only `stream` detects it, and none is selected there";
+const NO_STRESS: &str = "only `stress-ng` detects it, and none is selected there";
+const NO_TCP: &str = "only `iperf3` detects it, and none is selected there";
 const NO_DISK: &str = "only `fio` detects it, and none is selected there";
 const NO_REPORTS: &str = "only profiled cases detect it, and none is selected there";
 const NO_TRAINING: &str = "only trainings detect it, and none is selected";
@@ -67,7 +70,10 @@ impl Rehearsal<'_> {
                 (is_read || (probed && self.asked_facts.iter().any(|asked| asked == fact)), NO_FACT)
             }
             Fault::NicDead { .. } | Fault::NicMissing { .. } => {
-                (probed || by(&|case, job| uses_nics(case, job) || self.counts_nics(case, job)), NO_NIC)
+                let sees = |case: &PlannedCase, job: &PlannedJob| {
+                    uses_nics(case, job) || self.counts_nics(case, job) || is_tool(case, "nic-latency")
+                };
+                (probed || by(&sees), NO_NIC)
             }
             Fault::NicSlow { .. } | Fault::PortSlow { .. } | Fault::LinkSlow { .. } | Fault::NoGdrdma => {
                 (by(&uses_nics), NO_NICS)
@@ -94,7 +100,12 @@ impl Rehearsal<'_> {
                 (by(&sees), NO_DIAGNOSIS)
             }
             Fault::Throttles { .. } | Fault::ThrottlesAfter { .. } => (by(&|case, _| burns(case)), NO_BURN),
+            Fault::NicLate { .. } => (by(&|case, _| is_tool(case, "nic-latency")), NO_LATENCY),
             Fault::MemorySlow { .. } => (by(&|case, _| is_tool(case, "stream")), NO_MEMORY),
+            Fault::MemoryWrong | Fault::CpuSlow { .. } => {
+                (by(&|case, _| is_tool(case, "stress-ng")), NO_STRESS)
+            }
+            Fault::TcpSlow { .. } => (by(&|case, _| is_tool(case, "iperf3")), NO_TCP),
             Fault::DiskSlow { .. } | Fault::DiskErrors => (by(&|case, _| is_tool(case, "fio")), NO_DISK),
             Fault::Straggler { .. } => {
                 (by(&|case, _| is_collective(case) || is_training(case)), NO_LATE_RANK)
@@ -221,8 +232,10 @@ fn uses_gpus(case: &PlannedCase, _: &PlannedJob) -> bool {
 }
 
 fn uses_nics(case: &PlannedCase, job: &PlannedJob) -> bool {
-    matches!(case.workload, WorkloadFacts::NicPairs { .. })
-        || (is_collective(case) && (job.nodes.len() > 1 || through_nics(case)))
+    // Between two nodes small messages are judged alone, which show no rate.
+    let to_itself = is_tool(case, "nic-latency") && job.nodes.len() == 1;
+    let by_nics = is_collective(case) && (job.nodes.len() > 1 || through_nics(case));
+    matches!(case.workload, WorkloadFacts::NicPairs { .. }) || to_itself || by_nics
 }
 
 fn is_profiled(_: &PlannedCase, job: &PlannedJob) -> bool {

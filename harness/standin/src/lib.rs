@@ -41,7 +41,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 /// The programs that there are, beside those of nccl-tests.
-const OTHERS: [&str; 15] = [
+const OTHERS: [&str; 16] = [
     "nsys",
     "fi_rma_bw",
     "ib_write_bw",
@@ -56,6 +56,7 @@ const OTHERS: [&str; 15] = [
     "dcgmi",
     "nvbandwidth",
     "stream",
+    "stress-ng",
     "fio",
 ];
 
@@ -130,7 +131,7 @@ fn answer(state: &State, call: &Call) -> Result<i32, String> {
             "nvidia-smi" => Ok(nvidia_smi::answer(state, &call.arguments)),
             "fi_info" => Ok(fabric::answer(state, &call.arguments)),
             "ibv_devices" => Ok(fabric::devices(state)),
-            "dcgmi" | "nvbandwidth" | "stream" | "fio" => {
+            "dcgmi" | "nvbandwidth" | "stream" | "stress-ng" | "fio" => {
                 node_tools::answer(state, &call.program, &call.arguments).await
             }
             program => match program.strip_suffix("_perf").and_then(Op::from_name) {

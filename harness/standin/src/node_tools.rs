@@ -1,4 +1,4 @@
-//! dcgmi, nvbandwidth, stream and fio: programs that test their node by itself, and report at their end.
+//! dcgmi, nvbandwidth, stream, stress-ng and fio: programs that test their node by itself, and report at their end.
 
 use super::job_run::JobRun;
 use super::place::ProcessPlace;

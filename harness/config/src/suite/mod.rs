@@ -20,8 +20,8 @@ pub(crate) use form::file as file_form;
 pub use extend::{Find, base_of};
 pub use soak::Soak;
 pub use workload::{
-    Algorithm, Backend, Command, Fio, FioDirectory, NcclTests, NicPairs, NodeTool, Refusal, Setting,
-    SettingValue, Step, Tool, TorchBurn, TorchRunner, Workload, WorkloadTable, model, settings, training,
+    Algorithm, Backend, Command, Fio, FioDirectory, NcclTests, NicLatency, NicPairs, NodeTool, Refusal,
+    Setting, SettingValue, Step, Tool, TorchBurn, TorchRunner, Workload, WorkloadTable, model, settings, training,
     variables,
 };
 

@@ -27,6 +27,8 @@ pub const FLOWS_SH: &str = include_str!("flows.sh");
 pub const INSPECTOR_SH: &str = include_str!("inspector.sh");
 /// A program, and the state of its node's GPUs before, during and after it.
 pub const GPU_STATE_SH: &str = include_str!("gpu_state.sh");
+/// What lies between two nodes, or between the NICs of one: latency, and TCP.
+pub const LINKS_SH: &str = include_str!("links.sh");
 /// A collective over a sweep of sizes, by PyTorch.
 pub const TORCH_COLLECTIVE_PY: &str = include_str!("torch_collective.py");
 /// Matrix products on all GPUs of a node, by PyTorch; prints as gpu-burn does.
@@ -449,6 +451,8 @@ pub mod files {
     pub const INSPECTOR: &str = "inspector.txt";
     /// Runs a program and reads the state of GPUs.
     pub const GPU_STATE_SCRIPT: &str = "gpu_state.sh";
+    /// Measures what lies between two nodes.
+    pub const LINKS_SCRIPT: &str = "links.sh";
     /// What torchrun starts where PyTorch runs a collective.
     pub const TORCH_COLLECTIVE: &str = "torch_collective.py";
     /// What Python runs where PyTorch loads the GPUs.
@@ -528,6 +532,7 @@ pub mod files {
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
 pub const SHARED: [(&str, &str); 13] = [
     (files::GPU_STATE_SCRIPT, GPU_STATE_SH),
+    (files::LINKS_SCRIPT, LINKS_SH),
     (files::TORCH_COLLECTIVE, TORCH_COLLECTIVE_PY),
     (files::TORCH_BURN, TORCH_BURN_PY),
     ("counters.sh", COUNTERS_SH),

@@ -1,4 +1,4 @@
-//! What programs print that test one node by itself: its GPUs, its memory, its disks. One file for each program.
+//! What programs print that test one node by itself, its GPUs, its memory, its disks, or the NICs between two. One file for each program.
 
 pub mod dcgm;
 mod dcgm_table;
@@ -6,11 +6,14 @@ pub mod fio;
 pub mod gpu_burn;
 pub mod gpu_state;
 pub mod host_state;
+pub mod iperf3;
 mod kernel;
 mod labels;
 pub mod nvbandwidth;
 pub mod output;
+pub mod pingpong;
 pub mod stream;
+pub mod stress;
 #[cfg(test)]
 mod tests;
 

@@ -1,9 +1,9 @@
-//! Jobs of programs that test one node by itself.
+//! Jobs of programs that test one node by itself, or what lies between two.
 
-use super::super::placement::Placed;
+use super::super::placement::{self, Placed};
 use super::{Context, JobPlan, LAUNCH_S, PlannedStep, WorkloadPlanner};
 use config::inventory::Instance;
-use config::suite::{Case, Fio, FioDirectory, NodeTool, Placement, Tool, TorchBurn};
+use config::suite::{Case, Fio, FioDirectory, NicLatency, NodeTool, Placement, Tool, TorchBurn};
 use job::script::{Run, Step, files};
 use model::artefact::{ExpectedFile, FileKind, WorkloadFacts};
 
@@ -12,17 +12,37 @@ const COPIES: [&str; 3] =
     ["host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_read_ce"];
 
 impl WorkloadPlanner for NodeTool {
+    /// Pairs along a ring: each node has two partners, so that a bad one is not taken for its partner.
+    fn place(&self, how: Placement, nodes: &[String]) -> Result<Vec<Placed>, String> {
+        Ok(if how == Placement::Pairs { placement::ring(nodes) } else { placement::place(&how, nodes) })
+    }
+
     fn variables(&self) -> Vec<(&'static str, String)> {
         match self.tool {
             // CUDA numbers GPUs by their speed otherwise, and the driver by their place.
             Tool::NvBandwidth | Tool::GpuBurn { .. } | Tool::TorchBurn(_) => {
                 vec![("CUDA_DEVICE_ORDER", "PCI_BUS_ID".to_owned())]
             }
-            Tool::DcgmDiag { .. } | Tool::Stream | Tool::Fio(_) => Vec::new(),
+            Tool::DcgmDiag { .. }
+            | Tool::Stream
+            | Tool::StressNg { .. }
+            | Tool::Fio(_)
+            | Tool::NicLatency(_)
+            | Tool::Iperf3 { .. } => Vec::new(),
         }
     }
 
     fn step(&self, site: JobPlan<'_>) -> Result<PlannedStep, String> {
+        match &self.tool {
+            Tool::NicLatency(messages) => return between_nics(self, messages, &site),
+            Tool::Iperf3 { seconds, streams, port } => {
+                let limit_s = seconds + LINK_LIMIT_S;
+                let numbers =
+                    [u32::from(*port), *seconds, *streams, limit_s].map(|number| number.to_string());
+                return between(self, "tcp", &site, numbers.into());
+            }
+            _ => {}
+        }
         let mut argv = vec![self.program.clone()];
         argv.extend(arguments(&self.tool, &site)?);
         argv.extend(self.args.iter().cloned());
@@ -56,7 +76,7 @@ impl WorkloadPlanner for NodeTool {
         placed.nodes.iter().filter(|_| self.sample_s.is_some()).map(file).collect()
     }
 
-    fn estimate_s(&self, _: &Instance, _: Placement, _: usize) -> f64 {
+    fn estimate_s(&self, instance: &Instance, _: Placement, _: usize) -> f64 {
         LAUNCH_S
             + match &self.tool {
                 Tool::DcgmDiag { level } => [10.0, 300.0, 1800.0, 5400.0][(*level as usize - 1).min(3)],
@@ -65,7 +85,10 @@ impl WorkloadPlanner for NodeTool {
                 // The host multiplies first.
                 Tool::TorchBurn(burn) => f64::from(burn.seconds) + 60.0,
                 Tool::Stream => 20.0,
+                Tool::StressNg { seconds, .. } => f64::from(*seconds) + 10.0,
                 Tool::Fio(fio) => f64::from(fio.seconds) + 30.0,
+                Tool::NicLatency(_) => 4.0 * instance.nics.len() as f64,
+                Tool::Iperf3 { seconds, .. } => f64::from(*seconds) + 5.0,
             }
     }
 
@@ -78,12 +101,48 @@ impl WorkloadPlanner for NodeTool {
     }
 }
 
+/// A small message for the latency, a large one for the rate.
+const MESSAGE_BYTES: &str = "256,1048576";
+/// Of one device and size, with what it takes to connect.
+const LINK_LIMIT_S: u32 = 30;
+
+fn between_nics(tool: &NodeTool, messages: &NicLatency, site: &JobPlan<'_>) -> Result<PlannedStep, String> {
+    let mut words = vec![messages.base_port.to_string(), messages.iterations.to_string()];
+    words.extend([MESSAGE_BYTES.to_owned(), LINK_LIMIT_S.to_string()]);
+    words.extend(site.inventory.instance.nics.iter().cloned());
+    between(tool, "nic", site, words)
+}
+
+/// One script on both nodes, or on the one; the first node sends.
+fn between(
+    tool: &NodeTool,
+    what: &str,
+    site: &JobPlan<'_>,
+    words: Vec<String>,
+) -> Result<PlannedStep, String> {
+    let (client, server) = match site.placed.nodes.as_slice() {
+        [node] => (node, node),
+        [client, server] => (client, server),
+        _ => return Err(format!("`{}` needs one node or two", tool.tool.kind())),
+    };
+    let mut argv = owned(&["bash", files::LINKS_SCRIPT, what, &tool.program, server, client]);
+    argv.extend(words);
+    let run = Run { argv, tasks_per_node: 1, mpi: None, container: None, profile: None };
+    Ok(PlannedStep {
+        step: Step::Run(run),
+        tasks_per_node: 1,
+        ranks: site.placed.nodes.len() as u32,
+        helper: Some(files::LINKS_SCRIPT),
+        follows_topology: false,
+    })
+}
+
 fn arguments(tool: &Tool, site: &JobPlan<'_>) -> Result<Vec<String>, String> {
     Ok(match tool {
         Tool::DcgmDiag { level } => owned(&["diag", "-j", "-r", &level.to_string()]),
         Tool::NvBandwidth => owned(&["-j", "-t"]).into_iter().chain(owned(&COPIES)).collect(),
         Tool::GpuBurn { tensor_cores: true, .. } => owned(&["-tc"]),
-        Tool::GpuBurn { .. } | Tool::Stream => Vec::new(),
+        Tool::GpuBurn { .. } | Tool::Stream | Tool::NicLatency(_) | Tool::Iperf3 { .. } => Vec::new(),
         Tool::TorchBurn(burn) => owned(&[
             files::TORCH_BURN,
             burn.dtype,
@@ -91,6 +150,13 @@ fn arguments(tool: &Tool, site: &JobPlan<'_>) -> Result<Vec<String>, String> {
             &format!("--gpus={}", site.inventory.instance.gpus),
             &format!("--size={}", burn.size),
         ]),
+        // 0: a worker for each processor. They share the memory that is asked for.
+        Tool::StressNg { seconds, memory } => {
+            let mut words =
+                owned(&["--cpu", "0", "--vm", "0", "--vm-bytes", &format!("{memory}%"), "--verify"]);
+            words.extend(owned(&["--metrics-brief", "--timeout", &format!("{seconds}s")]));
+            words
+        }
         Tool::Fio(fio) => {
             let node = site.placed.nodes.first().map_or("", String::as_str);
             fio_arguments(fio, &directory(fio, site)?, site.run_id, node)

@@ -67,7 +67,10 @@ pub const LIST: &[RecipeSpec<'static>] = &[
     node_tools::nvbandwidth::SPEC,
     node_tools::gpu_burn::SPEC,
     node_tools::stream::SPEC,
+    node_tools::stress_ng::SPEC,
     node_tools::fio::SPEC,
+    node_tools::nic_latency::SPEC,
+    node_tools::iperf3::SPEC,
     node_tools::gpu_state::SPEC,
 ];
 

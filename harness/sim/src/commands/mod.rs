@@ -1,6 +1,7 @@
 //! The programs, beside nccl-tests and those of trainings (`training`), that a job of the simulated cluster can run, by
 //! their names in `COMMANDS`. Anything else is an error.
 
+mod links;
 mod node_tools;
 
 use crate::active_faults::ActiveFaults;
@@ -13,7 +14,7 @@ use job::script::{Run, files};
 type Program = fn(&CommandCall<'_>) -> CommandOutput;
 
 /// Each by the name of its file.
-const COMMANDS: [(&str, Program); 13] = [
+const COMMANDS: [(&str, Program); 15] = [
     ("true", succeed),
     ("false", fail),
     ("sleep", sleep),
@@ -27,6 +28,8 @@ const COMMANDS: [(&str, Program); 13] = [
     ("gpu_burn", node_tools::gpu_burn),
     ("stream", node_tools::stream),
     ("fio", node_tools::fio),
+    ("stress-ng", node_tools::stress_ng),
+    (files::LINKS_SCRIPT, links::run),
 ];
 
 /// One call of a program by all ranks of a job.
@@ -102,7 +105,10 @@ fn watched(argv: &[String]) -> (&[String], bool) {
 pub(crate) fn run(call: &CommandCall<'_>) -> (Work, Option<String>) {
     let (argv, is_watched) = watched(&call.run.argv);
     let program = argv.first().map(String::as_str).unwrap_or_default();
-    let name = program.rsplit('/').next().unwrap_or_default();
+    let name = match argv {
+        [bash, script, ..] if bash == "bash" => script.as_str(),
+        _ => program.rsplit('/').next().unwrap_or_default(),
+    };
     let known = COMMANDS.iter().find(|(known, _)| *known == name);
     let output = known.map_or_else(|| not_found(call, program, is_watched), |(_, command)| command(call));
     let CommandOutput { stdout, stderr, code, seconds } = output;

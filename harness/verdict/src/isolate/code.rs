@@ -214,7 +214,7 @@ fn is_of_metric(evidence: &str, plan: &Plan) -> bool {
 }
 
 /// Every code once, as `harness explain` lists them.
-pub static CODES: [&Code; 32] = [
+pub static CODES: [&Code; 34] = [
     &NODE_SLOW,
     &NODE_UNCLEAR,
     &NODE_BROKEN,
@@ -236,12 +236,14 @@ pub static CODES: [&Code; 32] = [
     &NIC_DEAD,
     &NIC_MISSING,
     &NIC_DOWN,
+    &NIC_LOOPBACK,
     &NIC_RETRANS,
     &PORT_SLOW,
     &LINK_SLOW,
     &NET_DOWNGRADED,
     &RANK_LATE,
     &MEMORY_SLOW,
+    &CPU_SLOW,
     &NODE_LEAK,
     &DISK_SLOW,
     &DISK_ERRORS,
@@ -385,6 +387,15 @@ static MEMORY_SLOW: Code = Code {
            it stays slow",
 };
 
+static CPU_SLOW: Code = Code {
+    name: "HRN-CPU-SLOW",
+    severity: Severity::Reboot,
+    what: "a node whose processors are slower under load than those of its peers",
+    cause: "heat or a power limit that lowers their clocks, another governor, or another process",
+    next: "compare clocks, temperatures and governor of its processors under load with a peer, reboot it once; replace it if \
+           it stays slow",
+};
+
 static NODE_LEAK: Code = Code {
     name: "HRN-NODE-LEAK",
     severity: Severity::Reboot,
@@ -479,6 +490,14 @@ static NIC_DOWN: Code = Code {
     what: "a NIC that is listed, but whose link is not active, or goes down under load",
     cause: "its link did not train or was lost; no job can use it meanwhile",
     next: "reboot the node once; replace it if the link stays down",
+};
+
+static NIC_LOOPBACK: Code = Code {
+    name: "HRN-NIC-LOOPBACK",
+    severity: Severity::Reboot,
+    what: "a NIC that is slower than its peers in messages to itself",
+    cause: "the NIC or its PCIe link: no other node takes part",
+    next: "check its PCIe width and speed, reboot the node once; replace it if the fault returns",
 };
 
 static NIC_RETRANS: Code = Code {

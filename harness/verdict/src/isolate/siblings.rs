@@ -51,10 +51,11 @@ struct Whole {
     about: &'static str,
 }
 
-const WHOLES: [Whole; 12] = [
+const WHOLES: [Whole; 13] = [
     Whole { of: "HRN-NIC-SLOW", part: "fabric", code: "HRN-PORT-SLOW", about: "slow" },
     Whole { of: "HRN-NIC-DEAD", part: "fabric", code: "HRN-NIC-DEAD", about: "listed, but moved no byte" },
     Whole { of: "HRN-NIC-MISSING", part: "fabric", code: "HRN-NIC-MISSING", about: "not listed" },
+    Whole { of: "HRN-NIC-LOOPBACK", part: "fabric", code: "HRN-NIC-LOOPBACK", about: "slow to themselves" },
     Whole { of: "HRN-GPU-SLOW", part: "node", code: "HRN-NODE-SLOW", about: "slow" },
     Whole { of: "HRN-GPU-WRONG", part: "node", code: "HRN-NODE-BROKEN", about: "wrong results" },
     Whole {

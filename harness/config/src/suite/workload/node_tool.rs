@@ -1,4 +1,5 @@
-//! Programs that test one node by itself: `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `torch-burn`, `stream` and `fio`.
+//! Programs that test one node by itself: `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `torch-burn`, `stream`, `stress-ng` and
+//! `fio`; and `nic-latency` and `iperf3`, which test two.
 
 use super::super::Placement;
 use super::Workload;
@@ -11,7 +12,17 @@ use crate::toml_reader::{Table, Value};
 use std::collections::BTreeMap;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
-    names: &["dcgm-diag", "nvbandwidth", "gpu-burn", "torch-burn", "stream", "fio"],
+    names: &[
+        "dcgm-diag",
+        "nvbandwidth",
+        "gpu-burn",
+        "torch-burn",
+        "stream",
+        "stress-ng",
+        "fio",
+        "nic-latency",
+        "iperf3",
+    ],
     form,
     read,
     settings: &[],
@@ -55,8 +66,35 @@ pub enum Tool {
     TorchBurn(TorchBurn),
     /// Memory of the host.
     Stream,
+    /// Processors and memory of the host under load.
+    StressNg {
+        /// How long.
+        seconds: u32,
+        /// Of the memory that is free, in percent.
+        memory: u32,
+    },
     /// A disk or a shared file system.
     Fio(Fio),
+    /// Messages from each NIC to its peer on another node, or to itself.
+    NicLatency(NicLatency),
+    /// TCP from one node to another.
+    Iperf3 {
+        /// How long.
+        seconds: u32,
+        /// At once.
+        streams: u32,
+        /// Of the server.
+        port: u16,
+    },
+}
+
+/// Messages between NICs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NicLatency {
+    /// Of each size of message.
+    pub iterations: u32,
+    /// The port of the first device and size; each further one has the next.
+    pub base_port: u16,
 }
 
 /// Where fio reads and writes.
@@ -109,7 +147,10 @@ impl Tool {
             Tool::GpuBurn { .. } => "gpu-burn",
             Tool::TorchBurn(_) => "torch-burn",
             Tool::Stream => "stream",
+            Tool::StressNg { .. } => "stress-ng",
             Tool::Fio(_) => "fio",
+            Tool::NicLatency(_) => "nic-latency",
+            Tool::Iperf3 { .. } => "iperf3",
         }
     }
 
@@ -126,8 +167,10 @@ impl Tool {
         match self {
             Tool::GpuBurn { seconds, .. }
             | Tool::TorchBurn(TorchBurn { seconds, .. })
+            | Tool::StressNg { seconds, .. }
+            | Tool::Iperf3 { seconds, .. }
             | Tool::Fio(Fio { seconds, .. }) => Some(*seconds),
-            Tool::DcgmDiag { .. } | Tool::NvBandwidth | Tool::Stream => None,
+            Tool::DcgmDiag { .. } | Tool::NvBandwidth | Tool::Stream | Tool::NicLatency(_) => None,
         }
     }
 }
@@ -151,7 +194,11 @@ impl WorkloadTable for NodeTool {
     }
 
     fn usual_placement(&self) -> Option<Placement> {
-        Some(Placement::Each)
+        Some(if matches!(self.tool, Tool::NicLatency(_) | Tool::Iperf3 { .. }) {
+            Placement::Pairs
+        } else {
+            Placement::Each
+        })
     }
 
     fn refuse_placement(&self, placement: Placement) -> Option<Refusal> {
@@ -161,7 +208,17 @@ impl WorkloadTable for NodeTool {
             Tool::GpuBurn { .. } => "`gpu-burn` tests one node by itself",
             Tool::TorchBurn(_) => "`torch-burn` tests one node by itself",
             Tool::Stream => "`stream` tests one node by itself",
+            Tool::StressNg { .. } => "`stress-ng` tests one node by itself",
             Tool::Fio(_) => "`fio` tests one node by itself",
+            Tool::Iperf3 { .. } => {
+                let why = "`iperf3` runs between two nodes at a time";
+                return (placement != Placement::Pairs).then_some((why, "write `placement = \"pairs\"`"));
+            }
+            Tool::NicLatency(_) => {
+                let why = "`nic-latency` tests the NICs of a node by themselves, or those of two nodes";
+                let is_one = matches!(placement, Placement::Each | Placement::Pairs);
+                return (!is_one).then_some((why, "write `placement = \"pairs\"` or `placement = \"each\"`"));
+            }
         };
         (placement != Placement::Each).then_some((why, "write `placement = \"each\"`"))
     }
@@ -209,6 +266,9 @@ fn usual_program(kind: &str) -> &'static str {
         "gpu-burn" => "gpu_burn",
         "torch-burn" => "python3",
         "stream" => "stream",
+        "stress-ng" => "stress-ng",
+        "nic-latency" => "fi_pingpong",
+        "iperf3" => "iperf3",
         _ => "fio",
     }
 }
@@ -284,9 +344,39 @@ fn form(kind: &str) -> Form {
             Key::usual("depth", "64", Type::Whole(1..=4096), "operations under way at once, of each process"),
             Key::usual("jobs", "4", Type::Whole(1..=256), "processes"),
         ],
+        "stress-ng" => vec![
+            Key::usual(
+                "seconds",
+                "60",
+                Type::Whole(10..=86_400),
+                "how long processors and memory are loaded",
+            ),
+            Key::usual(
+                "memory",
+                "60",
+                Type::Whole(1..=90),
+                "percent of the free memory that is written and checked",
+            ),
+        ],
+        "nic-latency" => vec![
+            Key::usual("iterations", "10000", Type::Whole(100..=1_000_000), "messages of each size"),
+            Key::usual(
+                "base_port",
+                "19515",
+                Type::Whole(1024..=60_000),
+                "the port of the first device; each further device and size has the next",
+            ),
+        ],
+        "iperf3" => vec![
+            Key::usual("seconds", "10", Type::Whole(10..=86_400), "how long"),
+            Key::usual("streams", "8", Type::Whole(1..=128), "connections at once"),
+            Key::usual("port", "19515", Type::Whole(1024..=65_535), "where the server listens"),
+        ],
         _ => Vec::new(),
     };
-    Form::new(own.into_iter().chain(sampled).chain([program, args_key(), environment_key()]))
+    // A script calls these, with arguments of its own.
+    let args = (!["nic-latency", "iperf3"].contains(&kind)).then(args_key);
+    Form::new(own.into_iter().chain(sampled).chain([program]).chain(args).chain([environment_key()]))
 }
 
 fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
@@ -304,6 +394,25 @@ fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
         }
         "torch-burn" => torch_burn(table, seconds(120)),
         "stream" => Some(Tool::Stream),
+        "stress-ng" => {
+            let memory = table.get("memory").map_or(Some(60), |value| value.small(1..=90));
+            seconds(60).zip(memory).map(|(seconds, memory)| Tool::StressNg { seconds, memory })
+        }
+        "nic-latency" => {
+            let iterations =
+                table.get("iterations").map_or(Some(10_000), |value| value.small(100..=1_000_000));
+            let base_port = table.get("base_port").map_or(Some(19_515), |value| value.small(1024..=60_000));
+            let base_port = base_port.and_then(|port| u16::try_from(port).ok());
+            let both = iterations.zip(base_port);
+            both.map(|(iterations, base_port)| Tool::NicLatency(NicLatency { iterations, base_port }))
+        }
+        "iperf3" => {
+            let streams = table.get("streams").map_or(Some(8), |value| value.small(1..=128));
+            let port = table.get("port").map_or(Some(19_515), |value| value.small(1024..=65_535));
+            let port = port.and_then(|port| u16::try_from(port).ok());
+            let all = seconds(10).zip(streams).zip(port);
+            all.map(|((seconds, streams), port)| Tool::Iperf3 { seconds, streams, port })
+        }
         _ => fio(table, seconds(30)),
     };
     let sample_s = match usual_sample_s(kind) {

@@ -1,4 +1,5 @@
-//! Programs that test one node by itself: DCGM's diagnosis, nvbandwidth, gpu-burn, STREAM, fio. One recipe for each.
+//! Programs that test one node by itself, or the NICs between two: DCGM's diagnosis, nvbandwidth, gpu-burn, STREAM, stress-ng,
+//! fio, fi_pingpong, iperf3. One recipe for each.
 
 pub(super) mod dcgm_diag;
 pub(super) mod fio;
@@ -6,9 +7,12 @@ pub(super) mod gpu_burn;
 pub(super) mod gpu_state;
 pub mod growing;
 mod host_state;
+pub(super) mod iperf3;
+pub(super) mod nic_latency;
 pub(super) mod nvbandwidth;
 pub mod onset;
 pub(super) mod stream;
+pub(super) mod stress_ng;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +37,18 @@ fn printed(job: &JobInput) -> Option<(&InputFile, Dims)> {
     let [node] = job.nodes.as_slice() else { return None };
     let file = job.files_of(FileRole::Stdout).next()?;
     Some((file, job.dims().with(Dim::Node, node.as_str())))
+}
+
+/// What the nodes of a job printed together. Where each has an output of its own, only that of the client has results.
+fn client_text<'a>(job: &'a JobInput, output: &mut Output) -> Option<(&'a InputFile, String)> {
+    let (mut text, mut first) = (String::new(), None);
+    for file in job.files_of(FileRole::Stdout) {
+        let Some(bytes) = bytes_of(file, output) else { continue };
+        text.push_str(&String::from_utf8_lossy(&bytes));
+        text.push('\n');
+        first.get_or_insert(file);
+    }
+    Some((first?, text))
 }
 
 /// What a reader makes of all that one node printed.

@@ -1,7 +1,7 @@
 //! What recipes make of programs that test a node: one small output for each rule.
 
 use super::super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload, testing};
-use super::{dcgm_diag, fio, gpu_burn, gpu_state, nvbandwidth, stream};
+use super::{dcgm_diag, fio, gpu_burn, gpu_state, iperf3, nic_latency, nvbandwidth, stream, stress_ng};
 use std::fmt::Write as _;
 
 /// What a recipe makes of an output of one node.
@@ -417,4 +417,34 @@ fn errors_beside_a_closing_line_that_says_ok_are_no_pass() {
     let output = run_on(&gpu_burn::SPEC, &text, 0);
     assert!(lines(&output).iter().all(|line| !line.starts_with("burn.ok gpu1")));
     assert!(output.not_comparable.expect("a contradiction").why.contains("its closing line says `OK`"));
+}
+
+const ROW: &str = "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n\
+                   256     10k     =10k     4.8m        0.24s     21.28      12.03       0.08\n";
+
+/// `run_on` knows no NIC.
+#[test]
+fn messages_of_an_unknown_nic_and_of_one_that_is_silent_are_no_latency() {
+    let output = run_on(&nic_latency::SPEC, &format!("device eth0\n{ROW}"), 0);
+    assert_eq!(lines(&output), ["not-understood: the instance has no such NIC: eth0"]);
+    let output = run_on(&nic_latency::SPEC, "not-connected rdmap79s0 no answer in 30 s, attempts: 3\n", 0);
+    assert_eq!(lines(&output), ["tool-not-measured: rdmap79s0: no answer in 30 s, attempts: 3"]);
+    assert_eq!(output.findings[0].part.as_deref(), Some("rdmap79s0"));
+}
+
+#[test]
+fn wrong_memory_under_stress_counts_and_is_no_rate() {
+    let text = "stress-ng: fail:  [5464] vm: detected 16 bit errors while stressing memory\n";
+    let output = run_on(&stress_ng::SPEC, text, 2);
+    assert!(output.data_wrong && output.failure.is_none());
+    let expected = ["stress.wrong 1", "stress-wrong: vm: detected 16 bit errors while stressing memory"];
+    assert_eq!(lines(&output), expected);
+    let output = run_on(&stress_ng::SPEC, "stress-ng: fail:  [5] vm: calloc failed on vm_swap\n", 3);
+    assert!(output.failure.is_some() && output.metrics.is_empty(), "{:?}", lines(&output));
+}
+
+#[test]
+fn tcp_that_did_not_connect_has_no_rate() {
+    let output = run_on(&iperf3::SPEC, "{\"error\": \"unable to connect to server\", \"end\": {}}\n", 0);
+    assert_eq!(lines(&output), ["tool-not-measured: iperf3 failed: unable to connect to server"]);
 }

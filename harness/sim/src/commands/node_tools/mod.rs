@@ -6,6 +6,7 @@ mod gpu_burn;
 mod nhc;
 mod nvbandwidth;
 mod stream;
+mod stress_ng;
 
 pub(super) use dcgmi::run as dcgmi;
 pub(super) use fio::run as fio;
@@ -13,6 +14,7 @@ pub(super) use gpu_burn::{by_torch as torch_burn, run as gpu_burn};
 pub(super) use nhc::run as nhc;
 pub(super) use nvbandwidth::run as nvbandwidth;
 pub(super) use stream::run as stream;
+pub(super) use stress_ng::run as stress_ng;
 
 use super::CommandCall;
 use model::fault::Fault;

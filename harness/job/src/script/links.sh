@@ -1,0 +1,198 @@
+#!/bin/bash
+# Sends messages between the NICs of two nodes, one NIC at a time, or from each NIC of one node to itself; or TCP from node to
+# node.
+# usage: bash links.sh nic PROGRAM SERVER CLIENT BASE_PORT ITERATIONS BYTES[,BYTES...] LIMIT_S DEVICE...
+#        bash links.sh tcp PROGRAM SERVER CLIENT PORT SECONDS STREAMS LIMIT_S
+# Runs on both nodes at once, in one folder that they share. For `nic` SERVER and CLIENT may be one node.
+#   PROGRAM is fi_pingpong, or iperf3 for `tcp`.  LIMIT_S holds for each device and size.
+# The client prints for each device and size a line `device DEVICE` and what PROGRAM printed, or
+# `not-connected DEVICE WHY`; for `tcp` what PROGRAM printed last. The server prints `server NODE`. The marks are
+# links.ready and links.done.
+# exit: 0 each device was tried, 2 usage, 4 this node is neither of the two, 127 PROGRAM is not installed here,
+# 143 ended from outside.
+set -u
+sys=/sys
+
+main() {
+  if (($# < 8)) || [[ $1 != nic && $1 != tcp ]] || { [[ $1 == nic ]] && (($# == 8)); }; then
+    echo "links.sh: wrong arguments: $*" >&2
+    exit 2
+  fi
+  # `tcp` has one device, which is none, and one size: the number of streams. Its iterations are seconds.
+  kind=$1 program=$2 server=$3 client=$4 base_port=$5 iterations=$6 limit=$8
+  IFS=, read -r -a sizes <<< "$7"
+  shift 8
+  devices=("$@")
+  if [[ $kind == tcp ]]; then devices=(tcp); fi
+  for number in "$base_port" "$iterations" "$limit" "${sizes[@]}"; do
+    if ! [[ $number =~ ^[1-9][0-9]*$ ]]; then
+      echo "links.sh: not a whole number above zero: $number" >&2
+      exit 2
+    fi
+  done
+  # The installer of the fabric's driver puts its programs where only login shells look.
+  PATH=$PATH:/opt/amazon/efa/bin
+  node=${HARNESS_NODE:-${SLURMD_NODENAME:-${HOSTNAME:-$(uname -n)}}}
+  trap stop TERM INT HUP
+  if ! command -v "$program" > /dev/null; then
+    echo "links.sh: line $LINENO: exec: $program: not found" >&2
+    exit 127
+  fi
+  if [[ $server == "$client" ]]; then
+    # Else the fabric's library moves data within a node through memory, past the NIC.
+    export FI_EFA_ENABLE_SHM_TRANSFER=0
+    begin_servers
+    connect
+    end_all
+  elif is_node "$server"; then
+    begin_servers
+    until seen links.done || (($(date +%s) >= deadline)); do pause 0.2; done
+    end_all
+    echo "server $node"
+  elif is_node "$client"; then
+    connect
+  else
+    echo "links.sh: node is neither $server nor $client: $node" >&2
+    exit 4
+  fi
+}
+
+is_node() {
+  [[ $node == "$1" || ${node%%.*} == "$1" ]]
+}
+
+# One server for each device and size; it only listens until its client comes.
+begin_servers() {
+  rm -f links.ready links.done
+  deadline=$(($(date +%s) + 60 + limit * ${#devices[@]} * ${#sizes[@]}))
+  local port=$base_port device bytes
+  for device in "${devices[@]}"; do
+    for bytes in "${sizes[@]}"; do
+      serve "$device" "$bytes" "$port" &
+      port=$((port + 1))
+    done
+  done
+  announce links.ready
+}
+
+# The program serves one client and ends. A client that failed half-way comes again.
+serve() {
+  trap stop TERM
+  local left
+  while left=$((deadline - $(date +%s))) && ((left > 0)); do
+    bounded "$left" "$1" "$2" "$3" > /dev/null 2> "$1.$2.server.err"
+    pause 0.2
+  done
+}
+
+connect() {
+  local port=$base_port device bytes
+  if ! until_ready; then
+    echo "not-started server $server was not ready after $limit s"
+    return
+  fi
+  for device in "${devices[@]}"; do
+    for bytes in "${sizes[@]}"; do
+      measure "$device" "$bytes" "$port"
+      port=$((port + 1))
+    done
+  done
+  announce links.done
+}
+
+measure() {
+  local device=$1 bytes=$2 port=$3 out=$1.$2.out left attempts=0 status=0 until
+  until=$(($(date +%s) + limit))
+  while left=$((until - $(date +%s))) && ((left > 0)); do
+    attempts=$((attempts + 1))
+    bounded "$left" "$device" "$bytes" "$port" "$server" > "$out" 2> "$device.$bytes.err"
+    status=$?
+    if ((status == 0)); then
+      if [[ $kind == nic ]]; then echo "device $device"; fi
+      cat "$out"
+      return
+    fi
+    pause 0.5
+  done
+  # It says why, in its own form.
+  if [[ $kind == tcp && -s $out ]]; then
+    cat "$out"
+    return
+  fi
+  echo "not-connected $device no answer in $limit s, attempts: $attempts, last status: $status"
+}
+
+# Runs the program for one device: with a host as the client, without as the server.
+bounded() {
+  local seconds=$1 device=$2 bytes=$3 port=$4 host=${5:-} words
+  if [[ $kind == tcp ]]; then
+    words=(-s -1 -p "$port")
+    if [[ -n $host ]]; then words=(-c "$host" -p "$port" -t "$iterations" -P "$bytes" -J); fi
+    run_bounded
+    return
+  fi
+  words=(-e rdm -I "$iterations" -S "$bytes")
+  if [[ -n $host ]]; then words+=(-P "$port"); else words+=(-B "$port"); fi
+  if is_efa "$device"; then
+    words+=(-p efa -d "$device-rdm")
+  else
+    words+=(-p "verbs;ofi_rxm" -d "$device")
+  fi
+  if [[ -n $host ]]; then words+=("$host"); fi
+  run_bounded
+}
+
+run_bounded() {
+  timeout -k 5 "$seconds" "$program" "${words[@]}" < /dev/null &
+  wait "$!"
+}
+
+is_efa() {
+  local vendor=$sys/class/infiniband/$1/device/vendor
+  if [[ -r $vendor ]]; then
+    [[ $(< "$vendor") == 0x1d0f ]]
+  else
+    [[ $1 == rdmap* || $1 == efa_* ]]
+  fi
+}
+
+# Signals reach a shell only between its commands, unless it waits: so whatever takes time runs beside it.
+pause() {
+  sleep "$1" &
+  wait "$!"
+}
+
+end_all() {
+  # Unquoted on purpose: one word per process.
+  # shellcheck disable=SC2046
+  kill $(jobs -rp) 2> /dev/null
+  wait
+}
+
+stop() {
+  end_all
+  exit 143
+}
+
+# Waits for the server, until the limit.
+until_ready() {
+  local until=$(($(date +%s) + limit))
+  until seen links.ready; do
+    if (($(date +%s) >= until)); then return 1; fi
+    pause 0.2
+  done
+}
+
+# A mark appears with its text or not at all.
+announce() {
+  local part=$1.$node.$BASHPID.tmp
+  echo "$node" > "$part" && mv -f "$part" "$1"
+}
+
+# Listing the folder makes a network file system look again instead of remembering that the file was absent.
+seen() {
+  ls . > /dev/null 2>&1
+  [[ -e $1 ]]
+}
+
+main "$@"

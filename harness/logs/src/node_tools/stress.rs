@@ -1,0 +1,145 @@
+//! Reads what stress-ng prints: what its workers on the CPU did per second, and wrong results that they found.
+
+use super::{NoResult, last_line};
+use crate::range::Range;
+
+/// What one call of stress-ng with `--cpu`, `--vm` and `--verify` found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Stressed {
+    /// Operations per second of all workers on the CPU together; nothing where results were wrong.
+    pub cpu: Option<f64>,
+    /// Lines about results of the CPU or contents of memory that are not as they must be.
+    pub wrong: Vec<String>,
+}
+
+/// What the lines say that speak of wrong results, and of nothing that was refused or ran out.
+const WRONG: [&str; 4] = ["error detected", "bit error", "miscalculated", "incorrect"];
+const MOST_LINES: usize = 16;
+
+/// The result in a text; an error where it did not come to its end or is incomplete.
+pub fn read(text: &str) -> Result<Stressed, NoResult> {
+    let (mut stressed, mut failed, mut ended) = (Stressed::default(), None, false);
+    let (mut cpu, mut memory) = (None, None);
+    for line in text.lines() {
+        let Some((head, rest)) = line.split_once("] ") else { continue };
+        if !head.contains("stress-ng:") {
+            continue;
+        }
+        let rest = rest.trim();
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        if head.contains(" fail:") || head.contains(" error:") {
+            match WRONG.iter().any(|wrong| rest.contains(wrong)) {
+                true if stressed.wrong.len() < MOST_LINES => stressed.wrong.push(shorten(rest)),
+                true => {}
+                false => failed = failed.or(Some(shorten(rest))),
+            }
+        } else if rest.contains("finished prematurely") {
+            failed = failed.or(Some(shorten(rest)));
+        } else if let ["metrics", "untrustworthy:", count, ..] = words.as_slice()
+            && *count != "0"
+        {
+            failed = failed.or(Some(shorten(rest)));
+        } else if rest.starts_with("successful run completed") {
+            ended = true;
+        } else if let [name @ ("cpu" | "vm"), operations, real, _, _, rate, ..] = words.as_slice()
+            && [" info:", " metrc:"].iter().any(|level| head.contains(level))
+            && operations.starts_with(|first: char| first.is_ascii_digit())
+        {
+            let rate = operations_per_second(operations, real, rate)
+                .ok_or_else(|| format!("the row of {name} contradicts itself: {}", shorten(rest)))?;
+            let row = if *name == "cpu" { &mut cpu } else { &mut memory };
+            if row.replace(rate).is_some() {
+                return Err(format!("stress-ng printed {name} more than once"));
+            }
+        }
+    }
+    if !stressed.wrong.is_empty() {
+        return Ok(stressed);
+    }
+    if let Some(failed) = failed {
+        return Err(format!("stress-ng failed: {failed}"));
+    }
+    let last = || last_line(text).map(|line| format!("; its last line: {line}")).unwrap_or_default();
+    if !ended {
+        return Err(format!("stress-ng did not come to its end{}", last()));
+    }
+    match (cpu, memory) {
+        (Some(cpu), Some(_)) => Ok(Stressed { cpu: Some(cpu), wrong: Vec::new() }),
+        (None, _) => Err(format!("stress-ng printed no operations of the CPU{}", last())),
+        (_, None) => Err(format!("stress-ng printed no operations on memory{}", last())),
+    }
+}
+
+/// The rate that is printed, where it is that of the operations and the time beside it.
+fn operations_per_second(operations: &str, real: &str, rate: &str) -> Option<f64> {
+    let (done, time, printed) = (Range::printed(operations)?, Range::printed(real)?, Range::printed(rate)?);
+    let rate = rate.parse::<f64>().ok().filter(|rate| *rate > 0.0)?;
+    printed.times(time).meets(done).then_some(rate)
+}
+
+fn shorten(line: &str) -> String {
+    line.chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the README of stress-ng and releases from 0.11 to 0.18 print them.
+    const ROWS: &str = "\
+stress-ng: info:  [573366] dispatching hogs: 4 cpu, 2 vm
+stress-ng: metrc: [573366] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
+stress-ng: metrc: [573366]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
+stress-ng: metrc: [573366] cpu              515396    120.00    453.02      0.18      4294.89        1137.24
+stress-ng: metrc: [573366] vm              2261023    120.01    223.80      1.80     18840.15       10022.27
+";
+    const END: &str = "\
+stress-ng: info:  [573366] passed: 6: cpu (4) vm (2)
+stress-ng: info:  [573366] failed: 0
+stress-ng: info:  [573366] metrics untrustworthy: 0
+stress-ng: info:  [573366] successful run completed in 2 mins, 0.78 secs
+";
+
+    #[test]
+    fn the_rate_of_the_cpu_is_read_in_each_form() {
+        let cpu = |text: &str| read(text).map(|stressed| stressed.cpu);
+        assert_eq!(cpu(&format!("{ROWS}{END}")), Ok(Some(4294.89)));
+        assert_eq!(cpu(&format!("{ROWS}{END}").replace("metrc:", "info: ")), Ok(Some(4294.89)));
+        assert_eq!(
+            cpu(&format!("{ROWS}{END}").replace("stress-ng: ", "stress-ng: 23:25:48.41 ")),
+            Ok(Some(4294.89))
+        );
+    }
+
+    #[test]
+    fn wrong_results_count_and_what_ran_out_does_not() {
+        let bits = "stress-ng: fail:  [5464] vm: detected 16 bit errors while stressing memory\n";
+        let stressed = read(&format!("{bits}{ROWS}")).expect("read");
+        assert_eq!((stressed.cpu, stressed.wrong.len()), (None, 1));
+        let sums = "stress-ng: fail:  [77] cpu: gcd error detected, failed modulo or assignment operations\n";
+        assert_eq!(read(sums).expect("read").wrong.len(), 1);
+        for (text, why) in [
+            (String::new(), "did not come to its end"),
+            (ROWS.to_owned(), "did not come to its end; its last line: stress-ng: metrc: [573366] vm"),
+            (END.to_owned(), "no operations of the CPU"),
+            (format!("{}{END}", ROWS.replace("] vm ", "] hdd ")), "no operations on memory"),
+            (format!("{ROWS}{ROWS}{END}"), "cpu more than once"),
+            (format!("{}{END}", ROWS.replace("4294.89", "4394.89")), "the row of cpu contradicts itself"),
+            (format!("{ROWS}{}", END.replace("successful", "unsuccessful")), "did not come to its end"),
+            (format!("{ROWS}{}", END.replace("worthy: 0", "worthy: 2")), "failed: metrics untrustworthy: 2"),
+            (
+                format!("stress-ng: fail:  [86833] vm: calloc failed on vm_swap\n{ROWS}{END}"),
+                "stress-ng failed: vm: calloc failed",
+            ),
+            (
+                format!(
+                    "stress-ng: warn:  [9] vm: WARNING: finished prematurely after just 1.2 secs\n{ROWS}{END}"
+                ),
+                "finished prematurely",
+            ),
+        ] {
+            let error = read(&text).expect_err(why);
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! fi_pingpong: how long a message takes from each NIC to its peer on another node, or to itself, and what large ones move.
+
+use super::{ToolFinding, about, client_text, result};
+use crate::recipe::shared_findings::FileFinding;
+use crate::recipe::{JobInput, Output, RecipeSpec};
+use logs::node_tools::pingpong as source;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Covers, Dim, Files, MetricSpec, Names, RunNoise};
+
+/// Between two nodes: either may be at fault, and a node with a good partner is not.
+const LATENCY: MetricSpec = MetricSpec::new(
+    "nic.latency",
+    "time of a message of 256 bytes from a NIC to its peer on another node, by fi_pingpong",
+    Unit::Microseconds,
+    Better::Lower,
+    Files::Output,
+)
+.per(&[Dim::Nic])
+.blaming(Blames::Node)
+.covering(Covers::Nics)
+.varying(RunNoise::NotComparable)
+.next("run `fi_pingpong` by hand on {nodes} with other partners, and compare retransmits of the NIC");
+
+const fn loopback(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
+    MetricSpec::new(name, about, unit, better, Files::Output)
+        .per(&[Dim::Node, Dim::Nic])
+        .blaming(Blames::Part)
+        .naming(Names::Coded(Some("fabric"), "HRN-NIC-LOOPBACK"))
+        .covering(Covers::Nics)
+        .varying(RunNoise::NotComparable)
+        .next("reboot {nodes} once; replace it if a NIC stays unlike its peers in messages to itself")
+}
+
+const LOOPBACK: MetricSpec = loopback(
+    "nic.loopback",
+    "time of a message of 256 bytes from a NIC to itself, by fi_pingpong",
+    Unit::Microseconds,
+    Better::Lower,
+);
+const LOOPBACK_RATE: MetricSpec = loopback(
+    "nic.loopback_rate",
+    "what messages of 1 MiB from a NIC to itself move, one at a time, by fi_pingpong",
+    Unit::GigabytesPerSecond,
+    Better::Higher,
+);
+
+/// Below it a message shows the latency, from it on the rate.
+const LARGE: u64 = 64 << 10;
+
+pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
+    name: "nic_latency",
+    about: "latency of each NIC to another node, and latency and rate to itself, by fi_pingpong",
+    metrics: &[LATENCY, LOOPBACK, LOOPBACK_RATE],
+    tables: &[],
+    findings: &[ToolFinding::ALL, FileFinding::ALL],
+    reads_nccl_log: false,
+    compares_clocks: false,
+    run: &run,
+};
+
+fn run(job: &JobInput) -> Output {
+    let mut output = Output::default();
+    let Some((file, text)) = client_text(job, &mut output) else { return output };
+    let Some(links) = result(job, file, read(job, &text), &mut output) else { return output };
+    for messages in &links.measured {
+        let (is_large, nic) = (messages.bytes >= LARGE, messages.device.as_str());
+        let dims = job.dims().with(Dim::Nic, nic);
+        match job.nodes.as_slice() {
+            [node] => {
+                let dims = dims.with(Dim::Node, node.as_str());
+                output.metrics.push(match is_large {
+                    true => LOOPBACK_RATE.of(dims, messages.rate_gb_s),
+                    false => LOOPBACK.of(dims, messages.latency_us),
+                });
+            }
+            _ if is_large => {}
+            _ => output.metrics.push(LATENCY.of(dims, messages.latency_us)),
+        }
+    }
+    for (device, why) in &links.silent {
+        let message = format!("{device}: {why}");
+        let finding = about(job, file, ToolFinding::NotMeasured.code(), None, message).part(device.as_str());
+        output.findings.push(finding);
+    }
+    output
+}
+
+/// Each NIC and size once, and no other NIC than those of the instance.
+fn read(job: &JobInput, text: &str) -> Result<source::Links, String> {
+    let links = source::read(text)?;
+    let mut seen = std::collections::BTreeSet::new();
+    for messages in &links.measured {
+        if !job.nics.contains(&messages.device) {
+            return Err(format!("the instance has no such NIC: {}", messages.device));
+        }
+        if !seen.insert((&messages.device, messages.bytes >= LARGE)) {
+            return Err(format!("{} was measured twice", messages.device));
+        }
+    }
+    Ok(links)
+}
