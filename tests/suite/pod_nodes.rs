@@ -74,6 +74,56 @@ fn an_inventory_comes_from_the_nodes_and_runs() {
     assert!(ran.code == Some(3) && ran.stderr.contains(why), "{}{}", ran.stdout, ran.stderr);
 }
 
+#[test]
+fn limits_of_the_namespace_are_in_the_inventory_before_the_first_run() {
+    let bench = Bench::new();
+    let offers =
+        |line: String| line.replace(r#"{"hugepages"#, r#"{"cpu":"190","memory":"2000Gi","hugepages"#);
+    bench.0.write("kube/node-list", &[node("n1", ""), node("n2", "")].map(offers).concat());
+    // What its plugin gives to pods that ask for nothing, and the object itself.
+    bench.0.write("kube/limit-range", r#"{"cpu":"500m","memory":"512Mi"}"#);
+    let small = r#"{"metadata":{"name":"small"},"spec":{"limits":[{"type":"Container","default":{"cpu":"500m","memory":"512Mi"},"max":{"cpu":"16","memory":"64Gi"}}]}}"#;
+    bench.0.write("kube/objects/limitranges/default.small", small);
+    let discover = format!("{DISCOVER} --shared {}", bench.0.path().join("shared").display());
+    let ran = bench.run(&discover);
+    let text = format!("{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, Some(0), "{text}");
+    for note in [
+        "note: pods ask for cpu = 16: LimitRange small gives a pod that asks for none cpu 500m\n",
+        "note: pods ask for memory = \"64GiB\": LimitRange small gives a pod that asks for none memory 512Mi\n",
+    ] {
+        assert!(text.contains(note), "{note}: {text}");
+    }
+    bench.0.write(
+        "suites/pods.toml",
+        "instance = \"p5\"\nabout = \"in pods\"\n[[case]]\nname = \"each\"\nplacement = \"each\"\nlimit_s = 120\n\
+         workload = { kind = \"command\", program = \"true\" }\n\
+         recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n",
+    );
+    let ran = bench.run("run --suite pods --inventory found --no-probe");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let created = fs::read_to_string(bench.0.path().join("kube/created")).expect("what was created");
+    assert_eq!(
+        created.matches(r#""memory":"64Gi""#).count(),
+        4,
+        "asked for, and a limit, of two pods: {created}"
+    );
+
+    // Who may not list them is given the role, and an inventory without them.
+    bench.0.write("kube/forbidden-limitranges", "");
+    let ran = bench.run(&format!("{discover} --force"));
+    let text = format!("{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, Some(0), "{text}");
+    let next = "; it needs `list` of limitranges: `harness inventory role --nodes` prints it\n";
+    assert!(
+        text.contains("note: limits of pods are unknown: `kubectl get limitranges`: Error from server"),
+        "{text}"
+    );
+    assert!(text.contains(next), "{text}");
+    let found = fs::read_to_string(bench.0.path().join("inventory/found.toml")).expect("an inventory");
+    assert!(!found.contains("memory ="), "{found}");
+}
+
 /// A node with these conditions of its kubelet, and more labels.
 fn conditions(name: &str, pressure: &str, labels: &str) -> String {
     let kubelet = format!(
