@@ -255,7 +255,7 @@ impl PodTemplate {
 
     /// Why jobs do not run in a pod with these limits: a `LimitRange` of the namespace gives a pod that asks for no limit one that
     /// is often small. Its jobs would be slow, or ended for memory, and their nodes looked at.
-    pub(super) fn refused_limits(&self, limits: &[(&'static str, String)]) -> Option<String> {
+    pub(super) fn refused_limits(&self, limits: &[(&'static str, String)], see: &str) -> Option<String> {
         let asked = [("cpu", self.reach.cpu.is_some()), ("memory", self.reach.memory.is_some())];
         let is_unasked = |(name, _): &&(&str, String)| asked.iter().any(|(own, is)| own == name && !is);
         let unasked: Vec<&(&str, String)> =
@@ -264,8 +264,10 @@ impl PodTemplate {
         let keys: Vec<String> = unasked.iter().map(|(name, _)| format!("`{name}`")).collect();
         (!unasked.is_empty()).then(|| {
             format!(
-                "namespace {} limits it to {}, which `[reach]` does not ask for (`kubectl get limitrange`): set {} there",
-                self.reach.namespace, named.join(", "), keys.join(" and "),
+                "namespace {} limits it to {}, which `[reach]` does not ask for (`{see}`): set {} there",
+                self.reach.namespace,
+                named.join(", "),
+                keys.join(" and "),
             )
         })
     }
@@ -332,20 +334,20 @@ mod tests {
         };
         let mut template = template();
         let both = given(&[("cpu", "500m"), ("memory", "512Mi")]);
-        let why = template.refused_limits(&both).expect("refused");
+        let why = template.refused_limits(&both, "kubectl get limitrange").expect("refused");
         assert_eq!(
             why,
             "namespace bench limits it to cpu 500m, memory 512Mi, which `[reach]` does not ask for \
              (`kubectl get limitrange`): set `cpu` and `memory` there"
         );
-        assert_eq!(template.refused_limits(&[]), None);
-        assert_eq!(template.clone().without_devices().refused_limits(&both), None, "no job runs there");
+        assert_eq!(template.refused_limits(&[], ""), None);
+        assert_eq!(template.clone().without_devices().refused_limits(&both, ""), None, "no job runs there");
         (template.reach.cpu, template.reach.memory) = (Some(96), Some(1000 << 30));
         let asked = resources(&template);
         for of in ["limits", "requests"] {
             assert_eq!((&asked[of]["cpu"], &asked[of]["memory"]), (&json!("96"), &json!("1000Gi")), "{of}");
         }
-        assert_eq!(template.refused_limits(&given(&[("cpu", "96"), ("memory", "1000Gi")])), None);
+        assert_eq!(template.refused_limits(&given(&[("cpu", "96"), ("memory", "1000Gi")]), ""), None);
         let looking = resources(&template.clone().without_devices());
         assert_eq!(looking["limits"], json!({ "cpu": "1", "memory": "1Gi" }));
         template.reach.memory = Some(1536 << 20);

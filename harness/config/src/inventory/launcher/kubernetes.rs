@@ -9,7 +9,7 @@ use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
 use base::digest::sha256;
 use job::script::{self, Script, Start, files, start};
-use model::artefact::{Launcher, PlannedFile, named_server};
+use model::artefact::{Launcher, PlannedFile, RunCluster, kubectl_command, named_server};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
@@ -328,9 +328,13 @@ impl LaunchPlanner for KubernetesReach {
         optional.into_iter().flatten().chain(needed).map(String::as_str).collect()
     }
 
-    fn check_when_silent(&self) -> &'static str {
-        "`kubectl get pods` and `kubectl auth can-i create pods/exec` from this machine: context, namespace, role. \
-         `--no-probe` launches without asking"
+    fn check_when_silent(&self, cluster: Option<&RunCluster>) -> String {
+        let command = |arguments: &[&str]| kubectl_command(cluster, arguments);
+        format!(
+            "`{}` and `{}` from this machine: context, namespace, role. `--no-probe` launches without asking",
+            command(&["get", "pods"]),
+            command(&["auth", "can-i", "create", "pods/exec"])
+        )
     }
 
     fn refuse_simulated(&self) -> Option<&'static str> {
