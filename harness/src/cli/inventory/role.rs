@@ -12,6 +12,9 @@ pub(crate) struct RoleArgs {
     /// Also a ClusterRole that reads nodes, and limits of the namespace, for `inventory discover --via kubernetes`
     #[arg(long)]
     nodes: bool,
+    /// Also a ClusterRole that lists pods of all namespaces, for what a probe reports of device plugins and the GPU operator
+    #[arg(long)]
+    device_pods: bool,
     /// Also a ClusterRole that cordons and taints nodes, for `isolate --drain` and `--resume-drained`
     #[arg(long)]
     drain: bool,
@@ -51,6 +54,13 @@ const LIMITS: Rule = Rule {
 };
 const READ_NODES: Rule = Rule { resource: "nodes", verbs: "list", why: "types, devices, taints, conditions" };
 
+/// `device_pods` and `device_pods_bad` of a probe.
+const READ_PODS: Rule = Rule {
+    resource: "pods",
+    verbs: "list",
+    why: "daemons that give pods GPUs and EFA devices, in whatever namespace they are",
+};
+
 /// kubectl reads a node before it patches it.
 const DRAIN_NODES: Rule = Rule {
     resource: "nodes",
@@ -84,6 +94,10 @@ pub(super) fn role(args: &RoleArgs) -> i32 {
     if args.nodes {
         let scope = Scope { kind: "ClusterRole", name: "harness-read-nodes", namespace: None };
         push_role(&mut text, args, &scope, &[&READ_NODES]);
+    }
+    if args.device_pods {
+        let scope = Scope { kind: "ClusterRole", name: "harness-read-pods", namespace: None };
+        push_role(&mut text, args, &scope, &[&READ_PODS]);
     }
     if args.drain {
         let scope = Scope { kind: "ClusterRole", name: "harness-drain-nodes", namespace: None };
