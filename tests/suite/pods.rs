@@ -132,6 +132,24 @@ fn pods_have_the_labels_and_the_service_account_of_the_inventory() {
 }
 
 #[test]
+fn pods_of_a_queue_are_admitted_together_where_the_inventory_asks_for_it() {
+    let bench = Bench::new();
+    let text = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
+    bench
+        .0
+        .write("inventory/pods.toml", &text.replace("[reach]\n", "[reach]\nqueue = \"gpus\"\ngang = true\n"));
+    let ran = bench.suite();
+    assert_eq!((ran.code, bench.pods()), (Some(0), Vec::new()), "{}", all(&ran));
+    let created = fs::read_to_string(bench.0.path().join("kube/created")).expect("what was created");
+    for part in ["\"kueue.x-k8s.io/pod-group-total-count\":\"2\"", "\"kueue.x-k8s.io/queue-name\":\"gpus\""] {
+        assert_eq!(created.matches(part).count(), 2, "{part}: {created}");
+    }
+    let groups: Vec<&str> = created.split("\"kueue.x-k8s.io/pod-group-name\":\"").skip(1).collect();
+    let names: Vec<&str> = groups.iter().filter_map(|rest| rest.split('"').next()).collect();
+    assert!(names.len() == 2 && names[0] == names[1], "{names:?}");
+}
+
+#[test]
 fn a_limit_of_the_namespace_that_the_inventory_does_not_ask_for_stops_the_run_before_a_job_is_ended_for_memory()
  {
     let bench = Bench::new();
