@@ -154,7 +154,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
 }
 
 /// What Kubernetes reports of a node with these faults; `is_asked` are the facts that a fault of some node concerns.
-pub(crate) fn of_kubernetes<'a>(
+pub(crate) fn kubernetes_answers<'a>(
     gpus: Gpus,
     faults: &'a [&'a Fault],
     is_asked: impl Fn(&str) -> bool + 'a,

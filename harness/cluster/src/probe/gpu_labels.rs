@@ -17,7 +17,7 @@ const MIG_STATE: &str = "nvidia.com/mig.config.state";
 const LONGEST: usize = 160;
 
 /// Those of NVIDIA.
-pub(super) fn of_nvidia(labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+pub(super) fn select(labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     labels
         .iter()
         .filter(|(key, _)| key.starts_with(ANY))
@@ -68,7 +68,7 @@ fn contradicted(labels: &BTreeMap<String, String>, node: &ProbedNode) -> Result<
         let Some(Value::Number(gpus)) = node.facts.get("gpus") else {
             return Err("the node itself reports no GPUs".to_owned());
         };
-        if count.parse() != Ok(*gpus) {
+        if count.parse::<u64>() != Ok(*gpus) {
             found.push(line(&format!("{COUNT}={count}: nvidia-smi lists {gpus}")));
         }
     }

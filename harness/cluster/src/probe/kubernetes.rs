@@ -102,7 +102,7 @@ fn read_node(node: &Node) -> Reported {
     }
     let labels = health_labels(node).map(|(key, value)| line(&format!("{key}={value}"))).collect();
     reported.facts.insert(HEALTH.to_owned(), Value::Names(labels));
-    let labels = gpu_labels::of_nvidia(&node.labels);
+    let labels = gpu_labels::select(&node.labels);
     gpu_labels::report_mig(&labels, &mut reported);
     reported.gpu_labels = Some(labels);
     let pressed = pressures.iter().find_map(|(kind, found)| {

@@ -72,20 +72,20 @@ async fn items(kubectl: &Kubectl, kind: &str) -> Result<Vec<Value>, String> {
 impl Limits {
     /// What pods on so many nodes have to ask for.
     pub(super) fn wanted(&self, nodes: usize, room: Room) -> Vec<Wanted> {
-        let of = |key, room| self.of_key(key, nodes.max(1), room);
+        let of = |key, room| self.want(key, nodes.max(1), room);
         [of("cpu", room.cpu), of("memory", room.memory)].into_iter().flatten().collect()
     }
 
-    fn of_key(&self, key: &'static str, nodes: usize, room: Option<u128>) -> Option<Wanted> {
+    fn want(&self, key: &'static str, nodes: usize, room: Option<u128>) -> Option<Wanted> {
         let mut found = Found::default();
         for range in &self.ranges {
             let name = named("LimitRange", range);
             for limit in range["spec"]["limits"].as_array().into_iter().flatten() {
-                found.of_range(&name, limit, key);
+                found.add_range(&name, limit, key);
             }
         }
         for quota in self.quotas.iter().filter(|quota| counts_ours(quota)) {
-            found.of_quota(&named("ResourceQuota", quota), quota, key, nodes);
+            found.add_quota(&named("ResourceQuota", quota), quota, key, nodes);
         }
         let why = found.why.first()?.clone();
         // Daemons of the node have requests, too.
@@ -109,7 +109,7 @@ struct Found {
 }
 
 impl Found {
-    fn of_range(&mut self, name: &str, limit: &Value, key: &str) {
+    fn add_range(&mut self, name: &str, limit: &Value, key: &str) {
         let quantity = |bound: &str| text(&limit[bound][key]).and_then(|text| Some((milli(&text)?, text)));
         let (most, least) = (quantity("max"), quantity("min"));
         let is_container = limit["type"] == "Container";
@@ -130,7 +130,7 @@ impl Found {
     }
 
     /// What is in use already, and pods of the harness beside it.
-    fn of_quota(&mut self, name: &str, quota: &Value, key: &str, nodes: usize) {
+    fn add_quota(&mut self, name: &str, quota: &Value, key: &str, nodes: usize) {
         let hard = &quota["spec"]["hard"];
         for resource in [format!("limits.{key}"), format!("requests.{key}"), key.to_owned()] {
             let Some((all, written)) = text(&hard[&resource]).and_then(|text| Some((milli(&text)?, text)))

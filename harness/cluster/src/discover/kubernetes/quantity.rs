@@ -19,7 +19,10 @@ pub(super) fn milli(quantity: &str) -> Option<u128> {
     let digits: u128 = format!("{whole}{part}").parse().ok()?;
     let below = u32::try_from(part.len()).ok()?;
     if let Some((_, bits)) = BINARY.iter().find(|(name, _)| *name == suffix) {
-        return digits.checked_mul(1000)?.checked_mul(1 << bits)?.checked_div(10u128.checked_pow(below)?);
+        return digits
+            .checked_mul(1000)?
+            .checked_mul(1_u128 << *bits)?
+            .checked_div(10u128.checked_pow(below)?);
     }
     let exponent = match DECIMAL.iter().find(|(name, _)| *name == suffix) {
         Some((_, exponent)) => *exponent,

@@ -59,7 +59,7 @@ impl Kubectl {
     /// Where its requests have gone so far: nothing is read or asked for it.
     pub(crate) fn cluster_known(&self) -> RunCluster {
         let first = self.first_target();
-        let context = first.as_ref().map_or(self.context.clone(), |first| first.context.clone());
+        let context = first.as_ref().map_or_else(|| self.context.clone(), |first| first.context.clone());
         RunCluster {
             format: Format,
             server: first.map(|first| first.server).or(self.cluster.clone()).unwrap_or_default(),
