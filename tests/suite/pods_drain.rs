@@ -47,6 +47,12 @@ fn before_patch(mpi: &Mpi, script: &str) {
 #[test]
 fn a_culprit_is_cordoned_with_a_taint_and_its_reason_and_put_back_once_it_passes() {
     let mpi = red();
+    // Reports of the run name its context, wherever they are read.
+    for report in ["junit.xml", "index.html"] {
+        let text = fs::read_to_string(mpi.bench.0.latest().join(report)).expect("a report");
+        let drain = "kubectl --context=here --namespace=default annotate nodes -l kubernetes.io/hostname=n2 ";
+        assert!(text.contains(drain), "{report}");
+    }
     let ran = mpi.bench.run(&[&ISOLATE[..], &["--drain"]].concat());
     assert!(ran.stdout.contains("nothing is drained: `--yes` is needed without a terminal"), "{}", all(&ran));
     // By its hostname, and by the context that the harness began with, which the inventory does not name.
