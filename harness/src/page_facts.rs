@@ -4,7 +4,7 @@
 use crate::diagnose::kept::{self as diagnoses, CaseDiagnosis};
 use crate::report::{PageContext, Report};
 use crate::trace::kept as traces;
-use model::artefact::{CaseJobs, CaseVerdict, Plan, Probe, Summary};
+use model::artefact::{CaseJobs, CaseVerdict, Plan, Probe, RunCluster, Summary};
 use recipes::excerpt::ReadTrace;
 use std::path::{Path, PathBuf};
 use store::vetting;
@@ -17,6 +17,7 @@ pub(crate) struct PageFacts {
     traces: Vec<(String, Result<ReadTrace, String>)>,
     diagnoses: Vec<(String, Result<CaseDiagnosis, String>)>,
     probe: Option<Probe>,
+    cluster: Option<RunCluster>,
     before: Option<RunsBefore>,
 }
 
@@ -34,6 +35,7 @@ impl PageFacts {
             traces: traces::read_all(plan, cases, &of_case),
             diagnoses: diagnoses::read_all(plan, &of_case),
             probe: store::read_json(&folder.join("probe.json")).ok(),
+            cluster: store::cluster_of(folder).ok().flatten(),
             before: None,
         }
     }
@@ -57,6 +59,13 @@ impl PageFacts {
             diagnoses: &self.diagnoses,
             contradiction: None,
         };
-        Report { jobs: &self.jobs, traces: &self.traces, context, ..Report::new(plan, cases, summary) }
+        let cluster = self.cluster.as_ref();
+        Report {
+            cluster,
+            jobs: &self.jobs,
+            traces: &self.traces,
+            context,
+            ..Report::new(plan, cases, summary)
+        }
     }
 }

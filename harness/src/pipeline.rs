@@ -97,6 +97,7 @@ pub(crate) async fn run(
         signal_exit_code: None,
         artefacts: None,
     };
+    let cluster = store::cluster_of(&store.folder())?;
     // Messages about commands and errors are redacted here; files are redacted when they are collected.
     let clean = Redacted { reach, redactor: store.redactor() };
     let reach: &dyn Reach = &clean;
@@ -154,6 +155,7 @@ pub(crate) async fn run(
         let data = CaseData {
             case: &effective,
             launcher: plan.launcher,
+            cluster: cluster.as_ref(),
             instance: &plan.instance,
             jobs: &finished.jobs,
             collected: &collected,
@@ -219,7 +221,7 @@ pub(crate) async fn run(
             so_far.push(of_case.verdict.clone());
             let culprits = judge::merge_culprits(named.clone(), Vec::new());
             let summary = counts_so_far.summary(plan, &record, culprits);
-            on_case(&Report::new(plan, &so_far, &summary));
+            on_case(&Report { cluster: cluster.as_ref(), ..Report::new(plan, &so_far, &summary) });
             // Of earlier cases only what a culprit explains is shown.
             if let Some(last) = so_far.last_mut() {
                 last.verdicts.retain(|verdict| verdict.status.is_red());
@@ -372,6 +374,8 @@ pub(crate) async fn judge_files(
     let data = CaseData {
         case,
         launcher: plan.launcher,
+        // What operators started is not known to be reached by this kubectl.
+        cluster: None,
         instance: &plan.instance,
         jobs: seen.jobs,
         collected: seen.collected,

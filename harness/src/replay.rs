@@ -110,6 +110,7 @@ impl ReplayInput<'_> {
 
     /// Judges again what stored verdicts were made of: one that does not follow from it was changed, or is another run's.
     pub(crate) fn check(&self, catalogue: &Catalogue) -> Result<(), StoreError> {
+        let cluster = store::cluster_of(self.parent.folder())?;
         for (case, input) in self.plan.cases.iter().zip(&self.cases) {
             let CaseInput {
                 jobs,
@@ -128,6 +129,7 @@ impl ReplayInput<'_> {
             let data = CaseData {
                 case: &effective,
                 launcher,
+                cluster: cluster.as_ref(),
                 instance,
                 jobs,
                 collected,
@@ -157,6 +159,10 @@ impl ReplayInput<'_> {
         store.write_json(&store.folder().join("plan.json"), &plan)?;
         // The probe of the nodes is part of the evidence of their numbers.
         store.carry(parent.folder(), &|file| file == Path::new("probe.json"))?;
+        let cluster = store::cluster_of(parent.folder())?;
+        if let Some(cluster) = &cluster {
+            store.is_in(cluster)?;
+        }
         if from > From::Collect {
             store.carry(parent.folder(), &|file| is_carried(file, from))?;
         }
@@ -194,6 +200,7 @@ impl ReplayInput<'_> {
             let data = CaseData {
                 case: &effective,
                 launcher: plan.launcher,
+                cluster: cluster.as_ref(),
                 instance: &plan.instance,
                 jobs: &jobs,
                 collected: &collected,

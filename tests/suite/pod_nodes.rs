@@ -74,6 +74,56 @@ fn an_inventory_comes_from_the_nodes_and_runs() {
     assert!(ran.code == Some(3) && ran.stderr.contains(why), "{}{}", ran.stdout, ran.stderr);
 }
 
+#[test]
+fn limits_of_the_namespace_are_in_the_inventory_before_the_first_run() {
+    let bench = Bench::new();
+    let offers =
+        |line: String| line.replace(r#"{"hugepages"#, r#"{"cpu":"190","memory":"2000Gi","hugepages"#);
+    bench.0.write("kube/node-list", &[node("n1", ""), node("n2", "")].map(offers).concat());
+    // What its plugin gives to pods that ask for nothing, and the object itself.
+    bench.0.write("kube/limit-range", r#"{"cpu":"500m","memory":"512Mi"}"#);
+    let small = r#"{"metadata":{"name":"small"},"spec":{"limits":[{"type":"Container","default":{"cpu":"500m","memory":"512Mi"},"max":{"cpu":"16","memory":"64Gi"}}]}}"#;
+    bench.0.write("kube/objects/limitranges/default.small", small);
+    let discover = format!("{DISCOVER} --shared {}", bench.0.path().join("shared").display());
+    let ran = bench.run(&discover);
+    let text = format!("{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, Some(0), "{text}");
+    for note in [
+        "note: pods ask for cpu = 16: LimitRange small gives a pod that asks for none cpu 500m\n",
+        "note: pods ask for memory = \"64GiB\": LimitRange small gives a pod that asks for none memory 512Mi\n",
+    ] {
+        assert!(text.contains(note), "{note}: {text}");
+    }
+    bench.0.write(
+        "suites/pods.toml",
+        "instance = \"p5\"\nabout = \"in pods\"\n[[case]]\nname = \"each\"\nplacement = \"each\"\nlimit_s = 120\n\
+         workload = { kind = \"command\", program = \"true\" }\n\
+         recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n",
+    );
+    let ran = bench.run("run --suite pods --inventory found --no-probe");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let created = fs::read_to_string(bench.0.path().join("kube/created")).expect("what was created");
+    assert_eq!(
+        created.matches(r#""memory":"64Gi""#).count(),
+        4,
+        "asked for, and a limit, of two pods: {created}"
+    );
+
+    // Who may not list them is given the role, and an inventory without them.
+    bench.0.write("kube/forbidden-limitranges", "");
+    let ran = bench.run(&format!("{discover} --force"));
+    let text = format!("{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, Some(0), "{text}");
+    let next = "; it needs `list` of limitranges: `harness inventory role --nodes` prints it\n";
+    assert!(
+        text.contains("note: limits of pods are unknown: `kubectl get limitranges`: Error from server"),
+        "{text}"
+    );
+    assert!(text.contains(next), "{text}");
+    let found = fs::read_to_string(bench.0.path().join("inventory/found.toml")).expect("an inventory");
+    assert!(!found.contains("memory ="), "{found}");
+}
+
 /// A node with these conditions of its kubelet, and more labels.
 fn conditions(name: &str, pressure: &str, labels: &str) -> String {
     let kubelet = format!(
@@ -128,6 +178,63 @@ fn a_probe_reads_what_kubernetes_reports_of_nodes() {
 }
 
 #[test]
+fn a_node_whose_device_plugin_is_down_or_whose_labels_part_its_gpus_is_refused_by_name() {
+    let bench = Bench::new();
+    let shared = bench.0.path().join("shared").display().to_string();
+    let text = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
+    let text = text.replace("/fsx/harness", &shared).replace("n[1-2]", "n[1-4]");
+    let asked = "[probe]\ndevice_pods_bad = { at_most = 0 }\nmig_labels = { at_most = 0 }\n";
+    bench.0.write("inventory/pods.toml", &format!("{text}{asked}"));
+    let mig = |config: &str| format!(r#","nvidia.com/gpu.count":"8","nvidia.com/mig.config":"{config}""#);
+    let whole = mig("all-disabled");
+    let list = ["n1", "n2", "n3"].map(|name| conditions(name, "False", &whole)).concat();
+    bench.0.write("kube/node-list", &(list + &conditions("n4", "False", &mig("all-1g.10gb"))));
+    let pod = |n: u32, placed: &str, phase: &str, containers: &str| {
+        let owner = r#"[{"kind":"DaemonSet","name":"nvidia-device-plugin"}]"#;
+        format!("kube-system\tp-{n}\t{{}}\t{owner}\t\t{placed}\tip-n{n}\t{phase}\t\t{containers}\n")
+    };
+    let runs = r#"[{"name":"ctr","ready":true,"state":{"running":{}}}]"#;
+    let crashes = r#"[{"name":"ctr","ready":false,"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]"#;
+    let pods = [
+        pod(1, "ip-n1", "Running", runs),
+        pod(2, "ip-n2", "Running", crashes),
+        pod(3, "", "Pending", ""),
+        pod(4, "ip-n4", "Running", runs),
+    ];
+    bench.0.write("kube/pod-list", &pods.concat());
+    let probed = || -> serde_json::Value {
+        let ran = bench.run("inventory probe --inventory pods --format json");
+        serde_json::from_str(&ran.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", ran.stdout, ran.stderr))
+    };
+    let probe = probed();
+    let unfit = |at: usize| probe["nodes"][at]["unfit"].to_string();
+    let plugin = serde_json::json!(["nvidia-device-plugin"]);
+    assert_eq!(probe["nodes"][0]["facts"]["device_pods"], plugin);
+    assert!(!unfit(0).contains("device_pods_bad") && !unfit(0).contains("mig_labels"), "{probe}");
+    for (at, why) in [
+        (1, "`device_pods_bad` must be at most 0, but is kube-system/p-2: not ready: CrashLoopBackOff"),
+        (2, "`device_pods_bad` must be at most 0, but is kube-system/p-3: Pending"),
+        (3, "`mig_labels` must be at most 0, but is nvidia.com/mig.config=all-1g.10gb"),
+    ] {
+        assert!(unfit(at).contains(why), "{why}: {probe}");
+    }
+
+    // Who may not list them has the reason and the role.
+    fs::remove_file(bench.0.path().join("kube/pod-list")).expect("removed");
+    let probe = probed();
+    for fact in ["device_pods", "device_pods_bad"] {
+        let why = probe["nodes"][0]["unknown"][fact].as_str().unwrap_or_default();
+        let is_said = why.contains("cannot list resource \"pods\"");
+        assert!(
+            is_said && why.ends_with("`harness inventory role --device-pods` prints it"),
+            "{fact}: {why}"
+        );
+    }
+    assert_eq!(probe["nodes"][0]["facts"]["mig_labels"], serde_json::json!([]));
+}
+
+#[test]
 fn who_may_not_list_nodes_is_given_the_role_for_it() {
     let bench = Bench::new();
     let ran = bench.run(DISCOVER);
@@ -162,7 +269,7 @@ fn flags_of_the_other_scheduler_are_refused_before_anything_is_asked() {
 #[test]
 fn a_role_is_yaml_that_names_what_is_used() {
     let bench = Bench::new();
-    let ran = bench.run("inventory role --namespace bench --nodes --drain --user jo");
+    let ran = bench.run("inventory role --namespace bench --nodes --device-pods --drain --user jo");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     insta::assert_snapshot!("role", ran.stdout);
     assert_eq!(bench.run("inventory role --namespace a/b").code, Some(2));

@@ -132,6 +132,24 @@ fn pods_have_the_labels_and_the_service_account_of_the_inventory() {
 }
 
 #[test]
+fn pods_of_a_queue_are_admitted_together_where_the_inventory_asks_for_it() {
+    let bench = Bench::new();
+    let text = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
+    bench
+        .0
+        .write("inventory/pods.toml", &text.replace("[reach]\n", "[reach]\nqueue = \"gpus\"\ngang = true\n"));
+    let ran = bench.suite();
+    assert_eq!((ran.code, bench.pods()), (Some(0), Vec::new()), "{}", all(&ran));
+    let created = fs::read_to_string(bench.0.path().join("kube/created")).expect("what was created");
+    for part in ["\"kueue.x-k8s.io/pod-group-total-count\":\"2\"", "\"kueue.x-k8s.io/queue-name\":\"gpus\""] {
+        assert_eq!(created.matches(part).count(), 2, "{part}: {created}");
+    }
+    let groups: Vec<&str> = created.split("\"kueue.x-k8s.io/pod-group-name\":\"").skip(1).collect();
+    let names: Vec<&str> = groups.iter().filter_map(|rest| rest.split('"').next()).collect();
+    assert!(names.len() == 2 && names[0] == names[1], "{names:?}");
+}
+
+#[test]
 fn a_limit_of_the_namespace_that_the_inventory_does_not_ask_for_stops_the_run_before_a_job_is_ended_for_memory()
  {
     let bench = Bench::new();
@@ -140,7 +158,8 @@ fn a_limit_of_the_namespace_that_the_inventory_does_not_ask_for_stops_the_run_be
     let text = all(&ran);
     let why = "namespace default limits it to cpu 500m, memory 512Mi, which `[reach]` does not ask for";
     assert_eq!((ran.code, bench.pods()), (Some(3), Vec::new()), "{text}");
-    assert!(text.contains(why) && text.contains("nothing was launched"), "{text}");
+    let see = "`kubectl --context=here --namespace=default get limitrange`";
+    assert!(text.contains(why) && text.contains(see) && text.contains("nothing was launched"), "{text}");
     assert!(!text.contains("culprit") && text.lines().count() <= 10, "{text}");
     let asks = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
     bench.0.write("inventory/pods.toml", &asks.replace("[reach]\n", "[reach]\ncpu = 4\nmemory = \"8GiB\"\n"));
@@ -258,6 +277,11 @@ fn a_pod_that_ends_while_its_job_runs_costs_that_job_alone_and_has_no_culprit() 
         let reported = bench.0.reported();
         let why = format!("lost: pod of n2: {why}");
         assert!(reported.contains(&why), "no `{why}` in {reported}");
+        let next = bench.0.json("cases/each/verdict.json").to_string();
+        assert!(
+            next.contains("see the job's stderr and `kubectl --context=here --namespace=default get events`"),
+            "{next}"
+        );
         assert_eq!((ran.code, ran.blamed()), (Some(3), Vec::new()), "{}", all(&ran));
         assert_eq!(bench.pods(), Vec::<PathBuf>::new());
     }

@@ -47,9 +47,18 @@ fn before_patch(mpi: &Mpi, script: &str) {
 #[test]
 fn a_culprit_is_cordoned_with_a_taint_and_its_reason_and_put_back_once_it_passes() {
     let mpi = red();
+    // Reports of the run name its context, wherever they are read.
+    for report in ["junit.xml", "index.html"] {
+        let text = fs::read_to_string(mpi.bench.0.latest().join(report)).expect("a report");
+        let drain = "kubectl --context=here --namespace=default annotate nodes -l kubernetes.io/hostname=n2 ";
+        assert!(text.contains(drain), "{report}");
+    }
     let ran = mpi.bench.run(&[&ISOLATE[..], &["--drain"]].concat());
     assert!(ran.stdout.contains("nothing is drained: `--yes` is needed without a terminal"), "{}", all(&ran));
-    let by_hand = "\n  kubectl annotate nodes n2 \"harness/drained=[harness] HRN-NIC-DEAD rdmap113s0\" && kubectl cordon n2\n";
+    // By its hostname, and by the context that the harness began with, which the inventory does not name.
+    let by_hand = "\n  kubectl --context=here --namespace=default annotate nodes -l kubernetes.io/hostname=n2 \
+                   'harness/drained=[harness] HRN-NIC-DEAD rdmap113s0' && kubectl --context=here --namespace=default \
+                   cordon -l kubernetes.io/hostname=n2\n";
     assert!(ran.stdout.contains(by_hand), "{}", all(&ran));
     assert_eq!(get(&mpi, "n2"), ["", "", GPUS]);
     let ran = drain(&mpi);
@@ -87,7 +96,8 @@ fn a_culprit_is_cordoned_with_a_taint_and_its_reason_and_put_back_once_it_passes
     let unknown = format!(
         "n2 stays drained, what it is blamed for is not known: run {blaming} is gone; run on it what it"
     );
-    let by_hand = "put it back by hand: `kubectl uncordon -l kubernetes.io/hostname=n2; kubectl taint nodes ";
+    let by_hand = "put it back by hand: `kubectl --context=here --namespace=default uncordon -l \
+                   kubernetes.io/hostname=n2; kubectl --context=here --namespace=default taint nodes -l ";
     assert!(ran.code == Some(3) && ran.stdout.contains(&unknown), "{}", all(&ran));
     assert!(ran.stdout.contains(by_hand) && !ran.stdout.contains("re-check of n2 with"), "{}", all(&ran));
     assert_eq!(get(&mpi, "n2")[1], "true");

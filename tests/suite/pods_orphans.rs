@@ -67,7 +67,10 @@ fn pods_of_a_probe_that_was_killed_are_listed_and_removed_where_asked() {
     assert!(first.contains(", waits: ContainerCreating; "), "{first}");
     assert!(second.contains(" on n1: age ") && second.contains(", runs; "), "{second}");
     let name = first.split(' ').next().and_then(|pod| pod.strip_prefix("pod/")).expect("a name");
-    assert!(first.ends_with(&format!("; `kubectl --namespace=default delete pod {name}`")), "{first}");
+    assert!(
+        first.ends_with(&format!("; `kubectl --context=here --namespace=default delete pod {name}`")),
+        "{first}"
+    );
     assert!(ran.stdout.contains("\nleft by a harness that has ended: 2; `--remove` removes them\n"));
     assert_eq!(bench.pods().len(), 2);
 

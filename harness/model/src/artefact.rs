@@ -46,7 +46,7 @@ pub use plan::{
 };
 pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};
 pub use properties::{JOB_PROPERTIES, JobProperties, JobProperty};
-pub use run_cluster::{RunCluster, named_server, plain_server, server_of_pod};
+pub use run_cluster::{RunCluster, kubectl_command, named_server, plain_server, server_of_pod};
 pub use run_files::{CaseSummary, Counts, RunArtefacts, RunRecord, Summary, SummaryFormat};
 pub use verdict::{
     Analysis, BELOW_FLOOR, CaseVerdict, Coverage, Evidence, JobAnalysis, JudgedBy, Share, Status, Unfit,

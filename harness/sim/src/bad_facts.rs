@@ -130,9 +130,43 @@ static OTHERS: [HostFact; 16] = [
     row("nic_firmware", Has(&[]), Has(&["0.0.0.1"])),
 ];
 
+/// Of a cluster with Kubernetes: all its nodes have these where a fault concerns one of them.
+static KUBERNETES: [HostFact; 6] = [
+    row("node_ready", Is("True"), Is("Unknown")),
+    row("node_pressure", Has(&[]), Has(&["DiskPressure"])),
+    row("gpu_labels", Has(&[]), Has(&["nvidia.com/gpu.count=7: nvidia-smi lists 8"])),
+    row("mig_labels", Has(&[]), Has(&["nvidia.com/mig.config=all-1g.10gb"])),
+    row(
+        "device_pods",
+        Has(&["aws-efa-k8s-device-plugin", "nvidia-device-plugin"]),
+        Has(&["aws-efa-k8s-device-plugin"]),
+    ),
+    row(
+        "device_pods_bad",
+        Has(&[]),
+        Has(&["kube-system/nvidia-device-plugin-x7x2k: not ready: CrashLoopBackOff"]),
+    ),
+];
+
 /// The facts that a simulated node can have bad.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
-    HOST.iter().chain(&OTHERS).map(|fact| fact.name)
+    HOST.iter().chain(&OTHERS).chain(&KUBERNETES).map(|fact| fact.name)
+}
+
+/// What Kubernetes reports of a node with these faults; `is_asked` are the facts that a fault of some node concerns.
+pub(crate) fn kubernetes_answers<'a>(
+    gpus: Gpus,
+    faults: &'a [&'a Fault],
+    is_asked: impl Fn(&str) -> bool + 'a,
+) -> impl Iterator<Item = (&'static str, Answer)> + 'a {
+    KUBERNETES.iter().filter(move |fact| is_asked(fact.name)).map(move |fact| {
+        let given = if is_bad(faults, fact.name) { fact.bad } else { fact.healthy };
+        (fact.name, answer(gpus, fact.name, given))
+    })
+}
+
+fn is_bad(faults: &[&Fault], name: &str) -> bool {
+    faults.iter().any(|fault| matches!(fault, Fault::BadFact { fact } if fact == name))
 }
 
 /// Each fact with what a node with these faults answers.
@@ -140,8 +174,7 @@ pub(crate) fn answers<'a>(
     gpus: Gpus,
     faults: &'a [&'a Fault],
 ) -> impl Iterator<Item = (&'static str, Answer)> + 'a {
-    let is_bad =
-        move |name: &str| faults.iter().any(|fault| matches!(fault, Fault::BadFact { fact } if fact == name));
+    let is_bad = move |name: &str| is_bad(faults, name);
     let of_host = HOST.iter().chain(&OTHERS[..2]).map(move |fact| {
         let given = if is_bad(fact.name) { fact.bad } else { fact.healthy };
         (fact.name, answer(gpus, fact.name, given))
@@ -154,8 +187,7 @@ pub(crate) fn answers<'a>(
 
 /// Uncorrected errors of the first GPU, which nvidia-smi prints in the row of that GPU.
 pub(crate) fn ecc_errors(faults: &[&Fault]) -> u32 {
-    let is_bad = faults.iter().any(|fault| matches!(fault, Fault::BadFact { fact } if fact == ECC));
-    if is_bad { 2 } else { 0 }
+    if is_bad(faults, ECC) { 2 } else { 0 }
 }
 
 const ECC: &str = "ecc_errors";
@@ -192,7 +224,7 @@ mod tests {
             Has(items) => items.join(", "),
             Devices { lanes_of_first } => lanes_of_first.to_string(),
         };
-        for fact in HOST.iter().chain(&OTHERS) {
+        for fact in HOST.iter().chain(&OTHERS).chain(&KUBERNETES) {
             assert!(config::facts::fact(fact.name).is_some(), "{}", fact.name);
             assert_ne!(shown(fact.healthy), shown(fact.bad), "{}", fact.name);
         }

@@ -107,6 +107,11 @@ impl Cluster {
         nodes.iter().position(|node| here.contains(node)).filter(|_| is_across)
     }
 
+    /// Whether a fact is bad on some node, whichever.
+    pub(crate) fn has_bad(&self, name: &str) -> bool {
+        self.faults.iter().any(|fault| matches!(&fault.fault, Fault::BadFact { fact } if fact == name))
+    }
+
     /// The case whose folder holds a path: the part after the run's id, which must change nothing.
     pub(crate) fn case_of<'a>(&self, path: &'a str) -> &'a str {
         path.strip_prefix(&self.shared).and_then(|rest| rest.split('/').nth(1)).unwrap_or_default()

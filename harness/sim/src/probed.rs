@@ -62,7 +62,8 @@ pub(crate) fn answer(cluster: &Cluster, ask: &ProbeRequest, true_s: f64) -> Stri
         false => answer.line("none", "ofi_nccl", "no libnccl-net with a version"),
     }
     let gpus_of_node = Gpus { count: cluster.gpus, are_a100: cluster.gpu_name.contains("A100") };
-    for (key, found) in bad_facts::answers(gpus_of_node, &faults) {
+    let of_kubernetes = bad_facts::kubernetes_answers(gpus_of_node, &faults, |fact| cluster.has_bad(fact));
+    for (key, found) in bad_facts::answers(gpus_of_node, &faults).chain(of_kubernetes) {
         match found {
             Answer::Fact(value) => answer.line("fact", key, &value),
             Answer::List(items) => answer.list(key, &items),

@@ -21,7 +21,7 @@ pub(super) struct ExplainArgs {
 }
 
 fn object(code: &Code) -> String {
-    let drain = |launcher| code.drain(launcher, "NODE", "PART");
+    let drain = |launcher| code.drain(launcher, None, "NODE", "PART");
     line(&json!({
         "code": code.name,
         "severity": code.severity.name(),

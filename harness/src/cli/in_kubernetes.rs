@@ -39,7 +39,7 @@ async fn clean_injector(reach: &KubernetesReach, remove: bool) -> i32 {
         return exit_code::PASSED;
     }
     if !remove || before.is_installed {
-        print(&before.found);
+        print(&search, &before.found);
     }
     if before.is_installed {
         println!("it is installed: `helm uninstall` its release first, then these are leftovers");
@@ -62,7 +62,7 @@ async fn clean_injector(reach: &KubernetesReach, remove: bool) -> i32 {
             exit_code::PASSED
         }
         Ok(after) => {
-            print(&after.found);
+            print(&search, &after.found);
             println!("{} of {} are there still; ask again", after.found.len(), before.found.len());
             exit_code::FAILED
         }
@@ -70,9 +70,9 @@ async fn clean_injector(reach: &KubernetesReach, remove: bool) -> i32 {
     }
 }
 
-fn print(found: &[InjectorLeftover]) {
+fn print(search: &InjectorSearch, found: &[InjectorLeftover]) {
     for leftover in found {
-        println!("{}: {}; `{}`", leftover.object, leftover.what, leftover.command());
+        println!("{}: {}; `{}`", leftover.object, leftover.what, search.command(leftover));
     }
 }
 

@@ -5,7 +5,8 @@ use super::rounds::Isolation;
 use crate::session::output::Output;
 use base::nodeset;
 use base::text::count;
-use config::inventory::Inventory;
+use cluster::reach::pods::cluster_known;
+use config::inventory::{Inventory, ReachBy};
 use model::artefact::LeftOut;
 use model::exit_code;
 use verdict::isolate::code::Code;
@@ -180,7 +181,12 @@ const FLEET_SLOW: &str = "HRN-FLEET-SLOW";
 fn print_culprit(output: Output, inventory: &Inventory, line: &EvidenceLine) {
     output.print(format_args!("{line}"));
     let code = Code::find(line.code);
-    if let Some(drain) = code.and_then(|code| code.drain(inventory.reach.launcher(), &line.node, &line.part))
+    let cluster = match &inventory.reach {
+        ReachBy::Kubernetes(reach) => Some(cluster_known(reach)),
+        _ => None,
+    };
+    let launcher = inventory.reach.launcher();
+    if let Some(drain) = code.and_then(|code| code.drain(launcher, cluster.as_ref(), &line.node, &line.part))
     {
         output.print(format_args!("  {drain}"));
     } else {

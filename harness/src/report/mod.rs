@@ -56,7 +56,7 @@ pub(crate) use webhook::webhook_body;
 
 use crate::diagnose::kept::CaseDiagnoses;
 use crate::trace::kept::CaseTraces;
-use model::artefact::{CaseJobs, CaseVerdict, Plan, Probe, Summary};
+use model::artefact::{CaseJobs, CaseVerdict, Plan, Probe, RunCluster, Summary};
 use verdict::history::before::RunsBefore;
 
 /// All that a report is made from.
@@ -68,6 +68,8 @@ pub struct Report<'a> {
     pub cases: &'a [CaseVerdict],
     /// Counts, culprits and exit code of the run.
     pub summary: &'a Summary,
+    /// Where its pods were, for commands that a person runs there.
+    pub cluster: Option<&'a RunCluster>,
     /// How the jobs of cases went, by the name of the case; empty where a report does not show it.
     pub jobs: &'a [(String, CaseJobs)],
     /// Excerpts of failed cases, by the name of the case; empty where a report does not show them.
@@ -92,7 +94,15 @@ pub struct PageContext<'a> {
 impl<'a> Report<'a> {
     /// Of verdicts alone.
     pub fn new(plan: &'a Plan, cases: &'a [CaseVerdict], summary: &'a Summary) -> Report<'a> {
-        Report { plan, cases, summary, jobs: &[], traces: &[], context: PageContext::default() }
+        Report {
+            plan,
+            cases,
+            summary,
+            cluster: None,
+            jobs: &[],
+            traces: &[],
+            context: PageContext::default(),
+        }
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn refused(
                 Reached::Pods(pods) => {
                     let made = runtime(false)?.block_on(pods.left());
                     let has_any = made.is_ok_and(|made| !made.is_empty());
-                    if has_any { "; look at `kubectl get events`".to_owned() } else { String::new() }
+                    if has_any { format!("; look at `{}`", pods.events_command()) } else { String::new() }
                 }
                 _ => format!("; try `ssh {} true`", first.node),
             };

@@ -3,7 +3,8 @@
 use crate::report::last_lines;
 use base::nodeset;
 use base::text::show;
-use config::inventory::Inventory;
+use cluster::reach::pods::cluster_known;
+use config::inventory::{Inventory, ReachBy};
 use model::artefact::Probe;
 use std::collections::{BTreeMap, BTreeSet};
 use verdict::judge::common_failure::normalised;
@@ -31,7 +32,11 @@ pub(crate) fn text(probe: &Probe, inventory: &Inventory) -> Option<String> {
         kinds.values().max_by_key(|(times, _)| *times).map(|(_, why)| why.as_str()).unwrap_or_default();
     let lines: Vec<String> =
         most.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect();
-    let check = planner.check_when_silent();
+    let cluster = match &inventory.reach {
+        ReachBy::Kubernetes(reach) => Some(cluster_known(reach)),
+        _ => None,
+    };
+    let check = planner.check_when_silent(cluster.as_ref());
     let nodes = nodeset::fold(&names);
     Some(format!(
         "error: no answer from any node, nothing was launched, no node is blamed: {}\n{}check: {check}\n",

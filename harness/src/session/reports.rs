@@ -41,7 +41,9 @@ pub(crate) fn close_alone(plan: &Plan, finished: &Finished, store: &Store, optio
 pub(super) fn write(plan: &Plan, finished: &Finished, store: &Store, options: &RunOptions) -> i32 {
     let (written, errors) = pipeline::write_reports(plan, finished, store);
     let mut code = finished.summary.exit_code;
-    let report = Report::new(plan, &finished.cases, &finished.summary);
+    let cluster = store::cluster_of(&store.folder()).ok().flatten();
+    let report =
+        Report { cluster: cluster.as_ref(), ..Report::new(plan, &finished.cases, &finished.summary) };
     for error in errors {
         code = exit_code::graver(code, report_error(&error.to_string()));
     }

@@ -3,7 +3,7 @@
 
 use cluster::reach::pods::{cluster_of_context, current_cluster};
 use config::inventory::{Inventory, ReachBy};
-use model::artefact::{Format, RunCluster};
+use model::artefact::{Format, RunCluster, kubectl_command};
 use std::path::Path;
 use store::{Store, Stored, cluster_of};
 
@@ -103,8 +103,7 @@ fn compare(then: &RunCluster, now: &RunCluster, what: &str) -> Result<(), String
     };
     let next = match &then.context {
         Some(context) if now.context.as_ref() != Some(context) => {
-            let command = ["kubectl", "config", "use-context", context.as_str()].map(str::to_owned);
-            format!("`{}`, or set KUBECONFIG", base::text::command_line(&command))
+            format!("`{}`, or set KUBECONFIG", kubectl_command(None, &["config", "use-context", context]))
         }
         _ => "set KUBECONFIG to the file that leads there".to_owned(),
     };

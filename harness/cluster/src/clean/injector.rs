@@ -23,13 +23,6 @@ pub struct InjectorLeftover {
     remove: Vec<String>,
 }
 
-impl InjectorLeftover {
-    /// As a person would remove it.
-    pub fn command(&self) -> String {
-        format!("kubectl {}", self.remove.join(" "))
-    }
-}
-
 /// What was found.
 #[derive(Debug, Default)]
 pub struct InjectorLeftovers {
@@ -48,6 +41,11 @@ impl InjectorSearch {
     /// Asks nothing yet.
     pub fn new(reach: &KubernetesReach) -> InjectorSearch {
         InjectorSearch { kubectl: Kubectl { namespace: INJECTOR.to_owned(), ..Kubectl::from_reach(reach) } }
+    }
+
+    /// As a person would remove it.
+    pub fn command(&self, leftover: &InjectorLeftover) -> String {
+        self.kubectl.command(&leftover.remove.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// Lists what the injector left in the whole cluster. What cannot be listed is an error: less is no answer.
@@ -128,7 +126,8 @@ impl InjectorSearch {
             // Asked again: it may have got something since it was listed.
             if let Some(other) = self.others().await? {
                 return Err(format!(
-                    "it holds {other}, which is not the injector's; `kubectl delete` it yourself"
+                    "it holds {other}, which is not the injector's: delete it yourself, see `{}`",
+                    self.kubectl.command(&["get", "all,configmaps,secrets"])
                 ));
             }
             arguments = ["delete", "namespace", INJECTOR].map(str::to_owned).to_vec();

@@ -171,12 +171,7 @@ impl Queue for KubernetesQueue {
     }
 
     fn undo(&self, node: &str) -> String {
-        let context = self.kubectl.context.iter().map(|context| format!(" --context={context}"));
-        let kubectl = format!("kubectl{}", context.collect::<String>());
-        let by = format!("-l {HOSTNAME}={node}");
-        format!(
-            "{kubectl} uncordon {by}; {kubectl} taint nodes {by} {KEY}-; {kubectl} annotate nodes {by} {KEY}-"
-        )
+        verdict::isolate::code::put_back_by_hand(Some(&self.kubectl.cluster_known()), node)
     }
 }
 

@@ -36,6 +36,20 @@ const XID_FAULTS: &str = "xid_faults";
 
 /// Lines that do not bear the mark are a shell's or a scheduler's own, and are passed over.
 pub fn read(text: &str) -> Result<Answer, String> {
+    let mut answer = parse(text)?;
+    for fact in kubernetes::FACTS {
+        answer.facts.remove(fact);
+    }
+    Ok(answer)
+}
+
+/// The same of a simulated node, which has no server beside it: what Kubernetes would report of it is in its answer.
+pub(super) fn read_simulated(text: &str) -> Result<Answer, String> {
+    parse(text)
+}
+
+/// Every fact that there is a line of.
+fn parse(text: &str) -> Result<Answer, String> {
     let mut answer = Answer::default();
     let mut lists: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut is_complete = false;
@@ -165,7 +179,6 @@ impl Answer {
         let of_gpus = self.unreported.get(GPUS).or_else(|| self.broken.get(GPUS)).cloned();
         for fact in &FACTS {
             if kubernetes::FACTS.contains(&fact.name) {
-                self.facts.remove(fact.name);
                 self.broken.remove(fact.name);
                 self.unreported.remove(fact.name);
                 continue;

@@ -1,8 +1,10 @@
-//! What Kubernetes itself reports of the nodes that pods stand for, by one list before they are asked: conditions that their
-//! kubelets keep, and HyperPod's word on their health. Who may not list nodes has these facts as unknown, with the reason.
+//! What Kubernetes itself reports of the nodes that pods stand for, by two lists before they are asked: conditions that their
+//! kubelets keep, HyperPod's word on their health, labels of their GPUs, and the daemons that give pods devices. Who may not
+//! list nodes or pods has these facts as unknown, with the reason.
 
 use super::fitness::PRESSURE;
 use super::on_node::{NodeJob, OnNode, Reported};
+use super::{device_pods, gpu_labels};
 use crate::discover::kubernetes::{Node, health_labels, hostname, list, unhealthy};
 use crate::reach::pods::Kubectl;
 use crate::reach::{Host, Wait};
@@ -15,7 +17,15 @@ const READY: &str = "node_ready";
 const UNDER_PRESSURE: &str = "node_pressure";
 const HEALTH: &str = "node_health";
 /// What no node reports of itself.
-pub(super) const FACTS: [&str; 3] = [READY, UNDER_PRESSURE, HEALTH];
+pub(super) const FACTS: [&str; 7] = [
+    READY,
+    UNDER_PRESSURE,
+    HEALTH,
+    gpu_labels::CONTRADICTED,
+    gpu_labels::MIG,
+    device_pods::READY,
+    device_pods::BAD,
+];
 /// What a kubelet reports of its node, before it evicts pods.
 const PRESSURES: [&str; 3] = ["MemoryPressure", "DiskPressure", "PIDPressure"];
 /// Of what the server says of one node.
@@ -24,12 +34,18 @@ const LONGEST: usize = 200;
 impl OnNode for KubernetesReach {
     fn reported<'a>(&'a self, nodes: &'a [String]) -> Wait<'a, BTreeMap<String, Reported>> {
         Box::pin(async move {
-            let listed = list(&Kubectl::from_reach(self), None).await;
+            let kubectl = Kubectl::from_reach(self);
+            let listed = match list(&kubectl, None).await {
+                Ok(listed) => listed,
+                Err(why) => return nodes.iter().map(|name| (name.clone(), unknown(why.clone()))).collect(),
+            };
+            let pods = device_pods::list(&kubectl).await;
             let one = |name: &String| {
-                let reported = match &listed {
-                    Ok(all) => one_of(all, name).map_or_else(unknown, read_node),
-                    Err(why) => unknown(why.clone()),
-                };
+                let reported = one_of(&listed, name).map_or_else(unknown, |node| {
+                    let mut reported = read_node(node);
+                    device_pods::report(&pods, &node.name, &mut reported);
+                    reported
+                });
                 (name.clone(), reported)
             };
             nodes.iter().map(one).collect()
@@ -86,6 +102,9 @@ fn read_node(node: &Node) -> Reported {
     }
     let labels = health_labels(node).map(|(key, value)| line(&format!("{key}={value}"))).collect();
     reported.facts.insert(HEALTH.to_owned(), Value::Names(labels));
+    let labels = gpu_labels::select(&node.labels);
+    gpu_labels::report_mig(&labels, &mut reported);
+    reported.gpu_labels = Some(labels);
     let pressed = pressures.iter().find_map(|(kind, found)| {
         let one = (*found)?;
         (one.status == "True")
@@ -127,7 +146,7 @@ mod tests {
             [READY, UNDER_PRESSURE, HEALTH].map(|fact| names(&reported, fact)),
             ["True", "none", "none"]
         );
-        assert_eq!(reported.unknown, BTreeMap::new());
+        assert_eq!(reported.unknown.keys().collect::<Vec<_>>(), [gpu_labels::MIG]);
         let healthy = r#","sagemaker.amazonaws.com/node-health-status":"Schedulable""#;
         let reported = read_node(&node(healthy, &format!("[{WELL},{READY_NOW}]")));
         assert_eq!(reported.unusable, None);
@@ -182,6 +201,6 @@ mod tests {
         assert_eq!(one_of(&all, "n1").unwrap_err(), "Kubernetes lists several nodes of that hostname");
         assert!(one_of(&all[..1], "n1").is_ok());
         let reported = unknown("Forbidden".to_owned());
-        assert_eq!((reported.unknown.len(), reported.facts.len(), reported.unusable), (3, 0, None));
+        assert_eq!((reported.unknown.len(), reported.facts.len(), reported.unusable), (7, 0, None));
     }
 }

@@ -3,8 +3,10 @@
 
 pub mod answer;
 mod clock;
+mod device_pods;
 mod environment;
 mod fitness;
+mod gpu_labels;
 mod kubernetes;
 mod on_node;
 mod probing;

@@ -56,6 +56,8 @@ pub(crate) struct Reported {
     pub facts: BTreeMap<String, Value>,
     /// Facts that it did not report, and why.
     pub unknown: BTreeMap<String, String>,
+    /// Labels of its GPUs, to be compared with what the node reports of them itself.
+    pub gpu_labels: Option<BTreeMap<String, String>>,
     /// Why no job on it can pass.
     pub unusable: Option<String>,
 }

@@ -4,6 +4,7 @@
 use super::answer::{self, Answer};
 use super::clock::Offset;
 use super::fitness::{self, NO_GRES};
+use super::gpu_labels;
 use super::on_node::{NodeJob, NodeState, Reported, on_node};
 use super::request::{CLOCK, ProbeRequest};
 use crate::interrupt;
@@ -123,6 +124,7 @@ struct Before<'a> {
 async fn one(probing: &Probing<'_>, node: &str, before: Before<'_>) -> ProbedNode {
     let Before { state, reported, minutes, lacks_gres } = before;
     let reported = reported.cloned().unwrap_or_default();
+    let gpu_labels = reported.gpu_labels;
     let mut probed = ProbedNode {
         node: node.to_owned(),
         slurm: state.map(|state| state.state.clone()),
@@ -154,7 +156,11 @@ async fn one(probing: &Probing<'_>, node: &str, before: Before<'_>) -> ProbedNod
         }
     };
     let answered_s = probing.clock.now_unix_s();
-    let answer = match answer::read(&output.stdout_text()) {
+    let read = match probing.inventory.kind {
+        Kind::Simulated => answer::read_simulated,
+        Kind::Real => answer::read,
+    };
+    let answer = match read(&output.stdout_text()) {
         Ok(answer) => answer,
         Err(_) if !output.succeeded() => {
             let complaint = output.complaint();
@@ -179,6 +185,9 @@ async fn one(probing: &Probing<'_>, node: &str, before: Before<'_>) -> ProbedNod
     facts.append(&mut probed.facts);
     unreported.append(&mut probed.unknown);
     (probed.facts, probed.unknown) = (facts, unreported);
+    if let Some(labels) = gpu_labels {
+        gpu_labels::compare(&labels, &mut probed);
+    }
     // Pods have names of their own.
     let is_host = matches!(probing.inventory.reach, ReachBy::Slurm(_) | ReachBy::Ssh(_));
     probed.host_name = host_name.filter(|_| is_host);

@@ -229,8 +229,11 @@ fn a_truncated_or_odd_answer_is_refused() {
     let read = answer::read(complete).expect("complete");
     assert_eq!(read.facts["cuda"], Value::Text("12.8".into()));
     // Every fact has a value, or a reason why not.
-    // Three are read of the API server, not on the node.
-    assert_eq!(read.facts.len() + read.unreported.len(), FACTS.len() - 3);
+    // Seven are read of the API server, not on the node.
+    assert_eq!(read.facts.len() + read.unreported.len(), FACTS.len() - 7);
+    let of_server =
+        answer::read("harness-probe\tfact\tnode_ready\tTrue\nharness-probe\tend\n").expect("complete");
+    assert!(!of_server.facts.contains_key("node_ready"), "a node cannot vouch for what the server reports");
     for cut in 0..complete.len() - 1 {
         assert!(answer::read(&complete[..cut]).is_err() || cut > complete.len() - 2, "{cut}");
     }

@@ -51,7 +51,7 @@ const fn node_fact(name: &'static str, kind: FactType, about: &'static str) -> F
 }
 
 /// Every fact that a probe may report.
-pub const FACTS: [Fact; 91] = [
+pub const FACTS: [Fact; 95] = [
     shared_fact("gpus", FactType::Count, "GPUs that nvidia-smi lists"),
     shared_fact("gpu", FactType::Text, "their model, as the driver calls it"),
     shared_fact("driver", FactType::Version, "NVIDIA's driver"),
@@ -243,6 +243,26 @@ pub const FACTS: [Fact; 91] = [
         "what Kubernetes reports the node to be short of: `MemoryPressure`, `DiskPressure`, `PIDPressure`",
     ),
     node_fact("node_health", FactType::Names, "HyperPod's labels of the node's health, as `KEY=VALUE`"),
+    node_fact(
+        "gpu_labels",
+        FactType::Names,
+        "labels `nvidia.com/gpu.count` and `gpu.product` that the node itself contradicts",
+    ),
+    node_fact(
+        "mig_labels",
+        FactType::Names,
+        "labels `nvidia.com/mig*` by which GPUs are parted, or are to be",
+    ),
+    shared_fact(
+        "device_pods",
+        FactType::Names,
+        "daemons of the GPU operator and device plugins whose pods on the node are ready",
+    ),
+    node_fact(
+        "device_pods_bad",
+        FactType::Names,
+        "pods of such daemons on the node that are not, with the reason",
+    ),
 ];
 
 /// None where no fact has that name.

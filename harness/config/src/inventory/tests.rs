@@ -328,6 +328,9 @@ fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
     };
     let plain = reach("");
     assert_eq!((plain.namespace.as_str(), plain.efa, plain.hugepages), ("default", None, 5 << 30));
+    assert!(!plain.gang && reach("queue = \"gpus\"\ngang = true\n").gang);
+    let why = read(&text(&format!("{needed}gang = true\n"))).expect_err("no queue").to_string();
+    assert!(why.contains("`gang` needs a queue of Kueue"), "{why}");
     let full = reach(
         "namespace = \"bench\"\nqueue = \"gpus\"\nefa = 0\nhugepages = false\nnode_selector = { \"a/b\" = \"c\" }\n\
          tolerations = [{ key = \"nvidia.com/gpu\", effect = \"NoSchedule\" }]\n",

@@ -2,6 +2,7 @@
 
 use super::Format;
 use base::digest::sha256;
+use base::text::command_line;
 use serde::{Deserialize, Serialize};
 
 /// `cluster.json`: written before the first pod is made.
@@ -17,6 +18,20 @@ pub struct RunCluster {
     /// Of the kubeconfig, where it had one that leads there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
+}
+
+/// A command for a person: it reaches the cluster from any terminal, whatever kubectl's context is there by then. Where the
+/// cluster is not recorded, kubectl's own context decides.
+pub fn kubectl_command(cluster: Option<&RunCluster>, arguments: &[&str]) -> String {
+    let context = cluster.and_then(|cluster| cluster.context.as_ref());
+    let context = context.map(|context| format!("--context={context}"));
+    let namespace = cluster.map(|cluster| format!("--namespace={}", cluster.namespace));
+    // A later namespace would be another one, as that of a command in every namespace.
+    let has_own =
+        arguments.iter().any(|word| word.starts_with("--namespace=") || *word == "--all-namespaces");
+    let namespace = namespace.filter(|_| !has_own);
+    let words = ["kubectl".to_owned()].into_iter().chain(context).chain(namespace);
+    command_line(&words.chain(arguments.iter().map(|word| (*word).to_owned())).collect::<Vec<_>>())
 }
 
 const LONGEST_SERVER: usize = 512;
@@ -106,6 +121,39 @@ mod tests {
             &long,
         ] {
             assert_eq!(plain_server(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_command_for_a_person_names_the_context_and_the_namespace_of_the_run() {
+        let cluster = |context: Option<&str>| RunCluster {
+            format: Format,
+            server: "https://a.example".to_owned(),
+            namespace: "bench".to_owned(),
+            context: context.map(str::to_owned),
+        };
+        let uncordon = ["uncordon", "-l", "kubernetes.io/hostname=n1"];
+        for (cluster, arguments, command) in [
+            (
+                Some(cluster(Some("arn:aws:eks:us-east-1:1:cluster/train"))),
+                &uncordon[..],
+                "kubectl --context=arn:aws:eks:us-east-1:1:cluster/train --namespace=bench uncordon -l \
+                 kubernetes.io/hostname=n1",
+            ),
+            (
+                Some(cluster(Some("a b"))),
+                &["get", "pods"],
+                "kubectl '--context=a b' --namespace=bench get pods",
+            ),
+            (
+                Some(cluster(Some("prod"))),
+                &["get", "pods", "--namespace=kube-system"],
+                "kubectl --context=prod get pods --namespace=kube-system",
+            ),
+            (Some(cluster(None)), &["get", "events"], "kubectl --namespace=bench get events"),
+            (None, &["get", "events"], "kubectl get events"),
+        ] {
+            assert_eq!(kubectl_command(cluster.as_ref(), arguments), command);
         }
     }
 

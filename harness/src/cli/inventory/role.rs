@@ -9,9 +9,12 @@ pub(crate) struct RoleArgs {
     /// The namespace in which pods are made
     #[arg(long, value_name = "NAME")]
     namespace: String,
-    /// Also a ClusterRole that reads nodes, for `inventory discover --via kubernetes`
+    /// Also a ClusterRole that reads nodes, and limits of the namespace, for `inventory discover --via kubernetes`
     #[arg(long)]
     nodes: bool,
+    /// Also a ClusterRole that lists pods of all namespaces, for what a probe reports of device plugins and the GPU operator
+    #[arg(long)]
+    device_pods: bool,
     /// Also a ClusterRole that cordons and taints nodes, for `isolate --drain` and `--resume-drained`
     #[arg(long)]
     drain: bool,
@@ -43,15 +46,27 @@ const RUNS: [Rule; 2] = [
         why: "commands and files; over WebSockets servers ask for `get`",
     },
 ];
-const READ_NODES: [Rule; 1] =
-    [Rule { resource: "nodes", verbs: "list", why: "types, devices, taints, conditions" }];
+/// `inventory discover`.
+const LIMITS: Rule = Rule {
+    resource: "limitranges, resourcequotas",
+    verbs: "list",
+    why: "limits that pods of the namespace must ask for",
+};
+const READ_NODES: Rule = Rule { resource: "nodes", verbs: "list", why: "types, devices, taints, conditions" };
+
+/// `device_pods` and `device_pods_bad` of a probe.
+const READ_PODS: Rule = Rule {
+    resource: "pods",
+    verbs: "list",
+    why: "daemons that give pods GPUs and EFA devices, in whatever namespace they are",
+};
 
 /// kubectl reads a node before it patches it.
-const DRAIN_NODES: [Rule; 1] = [Rule {
+const DRAIN_NODES: Rule = Rule {
     resource: "nodes",
     verbs: "get, list, patch",
     why: "`spec.unschedulable`, a taint and an annotation `harness/drained`",
-}];
+};
 
 pub(super) fn role(args: &RoleArgs) -> i32 {
     let is_name = |text: &str| {
@@ -74,14 +89,19 @@ pub(super) fn role(args: &RoleArgs) -> i32 {
         "# What the harness needs to run pods as hosts. Apply it: harness inventory role ... | kubectl apply -f -\n",
     );
     let namespace = Some(args.namespace.as_str());
-    push_role(&mut text, args, &Scope { kind: "Role", name: "harness", namespace }, &RUNS);
+    let in_namespace: Vec<&Rule> = RUNS.iter().chain(args.nodes.then_some(&LIMITS)).collect();
+    push_role(&mut text, args, &Scope { kind: "Role", name: "harness", namespace }, &in_namespace);
     if args.nodes {
         let scope = Scope { kind: "ClusterRole", name: "harness-read-nodes", namespace: None };
-        push_role(&mut text, args, &scope, &READ_NODES);
+        push_role(&mut text, args, &scope, &[&READ_NODES]);
+    }
+    if args.device_pods {
+        let scope = Scope { kind: "ClusterRole", name: "harness-read-pods", namespace: None };
+        push_role(&mut text, args, &scope, &[&READ_PODS]);
     }
     if args.drain {
         let scope = Scope { kind: "ClusterRole", name: "harness-drain-nodes", namespace: None };
-        push_role(&mut text, args, &scope, &DRAIN_NODES);
+        push_role(&mut text, args, &scope, &[&DRAIN_NODES]);
     }
     print!("{text}");
     exit_code::PASSED
@@ -104,7 +124,7 @@ impl Scope<'_> {
     }
 }
 
-fn push_role(text: &mut String, args: &RoleArgs, scope: &Scope<'_>, rules: &[Rule]) {
+fn push_role(text: &mut String, args: &RoleArgs, scope: &Scope<'_>, rules: &[&Rule]) {
     scope.head(text, "");
     let _ = writeln!(text, "rules:");
     for Rule { resource, verbs, why } in rules {

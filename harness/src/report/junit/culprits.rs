@@ -103,7 +103,7 @@ pub(in crate::report) fn body(report: &Report, culprit: &Culprit, explained: &Ex
     }
     if let Culprit::Culprit { node, part, .. } = culprit
         && let Some(code) = Code::for_culprit(culprit)
-        && let Some(drain) = code.drain(report.plan.launcher, node, part)
+        && let Some(drain) = code.drain(report.plan.launcher, report.cluster, node, part)
     {
         lines.push(format!("to drain the node (not run): {}", show(&drain)));
     }

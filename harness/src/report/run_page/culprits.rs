@@ -175,7 +175,7 @@ fn codes(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             |culprit: &&Culprit| Code::for_culprit(culprit).is_some_and(|own| own.name == code.name);
         for culprit in report.summary.culprits.iter().filter(of_code).take(MOST) {
             if let Culprit::Culprit { node, part, .. } = culprit
-                && let Some(drain) = code.drain(report.plan.launcher, node, part)
+                && let Some(drain) = code.drain(report.plan.launcher, report.cluster, node, part)
             {
                 let drain = escaped(&show(&drain));
                 writeln!(out, "<p class=\"next\">drain it (not run): <code>{drain}</code></p>")?;

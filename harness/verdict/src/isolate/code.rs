@@ -2,7 +2,7 @@
 
 use super::named::Place;
 use base::text::shorten;
-use model::artefact::{Culprit, Launcher, Plan};
+use model::artefact::{Culprit, Launcher, Plan, RunCluster, kubectl_command};
 use recipes::recipe;
 use recipes::recipe::nic_rate::UNCONNECTED;
 
@@ -146,7 +146,13 @@ impl Code {
 
     /// The exact command that takes the node out of its queue, which is only printed; absent where it is in none, or the
     /// severity asks for no drain.
-    pub fn drain(&self, launcher: Launcher, node: &str, part: &str) -> Option<String> {
+    pub fn drain(
+        &self,
+        launcher: Launcher,
+        cluster: Option<&RunCluster>,
+        node: &str,
+        part: &str,
+    ) -> Option<String> {
         let command = match launcher {
             Launcher::Slurm => {
                 format!(
@@ -155,10 +161,15 @@ impl Code {
                 )
             }
             // A cordon without the annotation would be somebody else's, which stands.
-            Launcher::Kubernetes => format!(
-                "kubectl annotate nodes {node} \"{DRAINED}={REASON} {} {part}\" && kubectl cordon {node}",
-                self.name
-            ),
+            Launcher::Kubernetes => {
+                let by = by_hostname(node);
+                let reason = format!("{DRAINED}={REASON} {} {part}", self.name);
+                format!(
+                    "{} && {}",
+                    kubectl_command(cluster, &["annotate", "nodes", "-l", &by, &reason]),
+                    kubectl_command(cluster, &["cordon", "-l", &by])
+                )
+            }
             Launcher::Ssh | Launcher::Local => return None,
         };
         self.severity.asks_for_drain().then_some(command)
@@ -166,13 +177,14 @@ impl Code {
 
     /// The text of `harness explain CODE`.
     pub fn page(&self) -> String {
-        let drain = |launcher| self.drain(launcher, "NODE", "PART");
+        let drain = |launcher| self.drain(launcher, None, "NODE", "PART");
         let queue = match (drain(Launcher::Slurm), drain(Launcher::Kubernetes)) {
             (Some(slurm), Some(kubernetes)) => format!(
                 "  {slurm}\n  `harness isolate --drain` runs it\n  after a run on it that passes, if the reason is still ours \
                  (`harness isolate --resume-drained` does both):\n  scontrol update nodename=NODE state=resume\n\n\
                  Kubernetes\n  {kubernetes}\n  `harness isolate --drain` does that, and adds a taint\n  after a run on it that passes \
-                 (`harness isolate --resume-drained` does both):\n  kubectl uncordon NODE; kubectl taint nodes NODE {DRAINED}-; kubectl annotate nodes NODE {DRAINED}-\n",
+                 (`harness isolate --resume-drained` does both):\n  {}\n",
+                put_back_by_hand(None, "NODE")
             ),
             _ => format!("  none: the severity `{}` asks for no drain\n", self.severity.name()),
         };
@@ -185,6 +197,19 @@ impl Code {
             self.next
         )
     }
+}
+
+/// The commands that put a node of Kubernetes back, which are only printed.
+pub fn put_back_by_hand(cluster: Option<&RunCluster>, node: &str) -> String {
+    let (by, key) = (by_hostname(node), format!("{DRAINED}-"));
+    let uncordon = kubectl_command(cluster, &["uncordon", "-l", &by]);
+    let of = |verb| kubectl_command(cluster, &[verb, "nodes", "-l", &by, &key]);
+    format!("{uncordon}; {}; {}", of("taint"), of("annotate"))
+}
+
+/// Nodes are named so in inventories, and otherwise in Kubernetes.
+fn by_hostname(node: &str) -> String {
+    format!("kubernetes.io/hostname={node}")
 }
 
 /// Of `nvidia-smi lists 7 GPUs, expected 8`: more than expected, or none at all, is a profile or a driver.

@@ -2,9 +2,17 @@
 //! jobs by that launcher.
 
 use super::gate::{Gate, error};
-use model::artefact::{Ended, Launcher, WorkloadFailure};
+use model::artefact::{Ended, Launcher, RunCluster, WorkloadFailure, kubectl_command};
 
-pub(super) fn by_end(launcher: Launcher, end: &Ended, failure: Option<&WorkloadFailure>) -> Gate {
+pub(super) fn by_end(
+    launcher: Launcher,
+    cluster: Option<&RunCluster>,
+    end: &Ended,
+    failure: Option<&WorkloadFailure>,
+) -> Gate {
+    let kubectl = |arguments: &[&str]| format!("`{}`", kubectl_command(cluster, arguments));
+    let describe = || kubectl(&["describe", "node"]);
+    let events = || kubectl(&["get", "events"]);
     let evidence = failure.map(|failure| format!(": {}", failure.evidence)).unwrap_or_default();
     match end {
         Ended::Exited { .. } => Gate::Open,
@@ -33,10 +41,12 @@ pub(super) fn by_end(launcher: Launcher, end: &Ended, failure: Option<&WorkloadF
         Ended::NodeFail => error(
             &end.cause(),
             &format!("a node was lost{evidence}"),
-            match launcher {
-                Launcher::Slurm => "look at `sinfo -R` and at the node's console",
-                Launcher::Kubernetes => "look at `kubectl describe node` and at the node's console",
-                Launcher::Ssh | Launcher::Local => "look at `uptime` on the node and at its console",
+            &match launcher {
+                Launcher::Slurm => "look at `sinfo -R` and at the node's console".to_owned(),
+                Launcher::Kubernetes => format!("look at {} and at the node's console", describe()),
+                Launcher::Ssh | Launcher::Local => {
+                    "look at `uptime` on the node and at its console".to_owned()
+                }
             },
         ),
         Ended::BootFail => error(
@@ -47,15 +57,17 @@ pub(super) fn by_end(launcher: Launcher, end: &Ended, failure: Option<&WorkloadF
         Ended::OutOfMemory => error(
             &end.cause(),
             &format!("the job ran out of memory{evidence}"),
-            match launcher {
+            &match launcher {
                 Launcher::Slurm => {
                     "raise the memory in the partition's defaults, or check what else runs on the nodes"
+                        .to_owned()
                 }
-                Launcher::Kubernetes => {
-                    "raise the namespace's limit of memory, see `kubectl get limitrange`, or check what else runs on the nodes"
-                }
+                Launcher::Kubernetes => format!(
+                    "raise the namespace's limit of memory, see {}, or check what else runs on the nodes",
+                    kubectl(&["get", "limitrange"])
+                ),
                 Launcher::Ssh | Launcher::Local => {
-                    "look at `dmesg` on the node, and check what else runs there"
+                    "look at `dmesg` on the node, and check what else runs there".to_owned()
                 }
             },
         ),
@@ -96,19 +108,25 @@ pub(super) fn by_end(launcher: Launcher, end: &Ended, failure: Option<&WorkloadF
         Ended::HostUnreachable { why } => {
             let next = match launcher {
                 Launcher::Kubernetes => {
-                    "look at `kubectl describe node` and `kubectl get events`, or exclude the node with --exclude-nodes"
+                    format!(
+                        "look at {} and {}, or exclude the node with --exclude-nodes",
+                        describe(),
+                        events()
+                    )
                 }
-                _ => "try `ssh` to it by hand, or exclude the node with --exclude-nodes",
+                _ => "try `ssh` to it by hand, or exclude the node with --exclude-nodes".to_owned(),
             };
-            error(&end.cause(), why, next)
+            error(&end.cause(), why, &next)
         }
         Ended::Lost { why } => error(
             &end.cause(),
             &format!("lost: {why}"),
-            match launcher {
-                Launcher::Slurm => "see the job's stderr and the log of slurmctld",
-                Launcher::Kubernetes => "see the job's stderr and `kubectl get events`",
-                Launcher::Ssh | Launcher::Local => "see the job's stderr and the log of the node's sshd",
+            &match launcher {
+                Launcher::Slurm => "see the job's stderr and the log of slurmctld".to_owned(),
+                Launcher::Kubernetes => format!("see the job's stderr and {}", events()),
+                Launcher::Ssh | Launcher::Local => {
+                    "see the job's stderr and the log of the node's sshd".to_owned()
+                }
             },
         ),
         Ended::Interrupted { why } => {

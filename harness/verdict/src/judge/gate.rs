@@ -17,6 +17,7 @@ use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
     BELOW_FLOOR, Bad, CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, Ended, FileKind, JobAnalysis, JobOutcome,
     JobRecord, MPI_REFUSED, NOT_RUN, PlannedAssertion, PlannedJob, Status, TOOL_MISSING, Verdict,
+    kubectl_command,
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe;
@@ -139,8 +140,9 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         }
         let of_pod = |cause: &str| [LAUNCH_AGENT, POD_LOST].contains(&cause);
         if let (true, Some(failure)) = (*code != 0, failure.filter(|failure| of_pod(&failure.cause))) {
-            let next = "look at its log in the case's raw files; in pods also at `kubectl get events` of the namespace";
-            return error(&failure.cause, &failure.evidence, next);
+            let events = kubectl_command(data.cluster, &["get", "events"]);
+            let next = format!("look at its log in the case's raw files; in pods also at `{events}`");
+            return error(&failure.cause, &failure.evidence, &next);
         }
         // nccl-tests exits with 1 where data came out wrong: a measurement, and the worst one.
         if *code != 0 && !workload.traits().exit_code_is_result && !data_wrong {
@@ -197,7 +199,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         }
         return Gate::Open;
     }
-    by_end(data.launcher, end, failure)
+    by_end(data.launcher, data.cluster, end, failure)
 }
 
 /// Where no recipe of the case declares a check.

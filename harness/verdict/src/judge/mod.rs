@@ -37,7 +37,8 @@ use metric::finding::{Finding, Meaning};
 use metric::{Dim, MetricSpec, Metrics};
 use model::artefact::{
     Analysis, CaseEnd, CaseJobs, CaseOutcomes, CaseVerdict, Collected, CollectedFile, Ended, Evidence,
-    Format, InstanceFacts, JudgedBy, LEFT_OUT, Launcher, PlannedAssertion, PlannedCase, Status, Verdict,
+    Format, InstanceFacts, JudgedBy, LEFT_OUT, Launcher, PlannedAssertion, PlannedCase, RunCluster, Status,
+    Verdict,
 };
 use nic_rate::NicRateCache;
 use peers::PeerCache;
@@ -52,6 +53,8 @@ pub struct CaseData<'a> {
     pub case: &'a PlannedCase,
     /// By which its jobs were launched, from `plan.json`.
     pub launcher: Launcher,
+    /// Where its pods were, from `cluster.json`.
+    pub cluster: Option<&'a RunCluster>,
     /// The instance type, from `plan.json`.
     pub instance: &'a InstanceFacts,
     /// How each job ended, from `job.json`.

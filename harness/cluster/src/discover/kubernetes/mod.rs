@@ -1,7 +1,9 @@
 //! Which nodes Kubernetes has, asked once through the user's own kubectl and written into an inventory. Each node is looked
 //! at by itself: what the first one has says nothing about the others.
 
+mod limits;
 mod nodes;
+mod quantity;
 mod render;
 mod selection;
 #[cfg(test)]
@@ -59,6 +61,10 @@ pub struct Discovered {
     has_efa: bool,
     /// Whether they have the huge pages that pods with EFA devices ask for.
     has_hugepages: bool,
+    /// What one node has for pods.
+    room: limits::Room,
+    /// What the namespace wants of pods.
+    wanted: Vec<limits::Wanted>,
     /// What a person should know beside it.
     pub notes: Vec<String>,
 }
@@ -76,7 +82,10 @@ pub async fn discover(request: &Request, instances: &Instances) -> Result<Discov
     }
     // As it was when they were listed.
     let target = kubectl.checked_target().await.map_err(|error| Failure::NoAnswer(error.to_string()))?;
-    let found = selection::select(nodes, request, instances)?;
+    let mut found = selection::select(nodes, request, instances)?;
+    let (limits, unknown) = limits::list(&kubectl).await;
+    found.wanted = limits.wanted(found.nodes.len(), found.room);
+    found.notes.extend(found.wanted.iter().map(limits::Wanted::note).chain(unknown));
     Ok(Discovered { cluster: named_server(&target.server), ..found })
 }
 

@@ -1,5 +1,6 @@
 //! Nodes as kubectl prints them: of each only what decides, since an object of a node has 20 kB.
 
+use super::quantity;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -46,7 +47,12 @@ impl Node {
 
     /// How many of a device pods may ask for; nothing where the node offers none of that name.
     pub(super) fn allocatable(&self, resource: &str) -> Option<u64> {
-        self.allocatable.get(resource).and_then(|quantity| whole(quantity))
+        self.allocatable.get(resource).and_then(|quantity| quantity::whole(quantity))
+    }
+
+    /// The same of processors or bytes, in thousandths.
+    pub(super) fn allocatable_milli(&self, resource: &str) -> Option<u128> {
+        self.allocatable.get(resource).and_then(|quantity| quantity::milli(quantity))
     }
 
     pub(crate) fn condition(&self, kind: &str) -> Option<&Condition> {
@@ -68,22 +74,6 @@ impl Condition {
         let because = [&self.reason, &self.message].map(String::as_str);
         because.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(": ")
     }
-}
-
-/// A quantity of Kubernetes that is a whole number: `8`, `5Gi`, `5120Mi`, `10240k`.
-fn whole(quantity: &str) -> Option<u64> {
-    let digits = quantity.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let scale = match &quantity[digits.len()..] {
-        "" => 1,
-        "k" => 1_000,
-        "M" => 1_000_000,
-        "G" => 1_000_000_000,
-        "Ki" => 1 << 10,
-        "Mi" => 1 << 20,
-        "Gi" => 1 << 30,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(scale)
 }
 
 /// A node that cannot be read makes the whole answer none: who is left out has a reason.

@@ -41,6 +41,11 @@ pub fn render(found: &Discovered, request: &Request, shared: &str, when: &str) -
     } else if !found.has_hugepages {
         let _ = writeln!(text, "hugepages = false # no node offers them");
     }
+    for wanted in &found.wanted {
+        if let Some(value) = &wanted.value {
+            let _ = writeln!(text, "{} = {value} # {}", wanted.key, wanted.why);
+        }
+    }
     let taints: BTreeSet<(&str, &str)> =
         found.taints.iter().map(|taint| (taint.key.as_str(), taint.effect.as_str())).collect();
     if !taints.is_empty() {

@@ -1,5 +1,6 @@
 //! Which of Kubernetes' nodes an inventory is made of, and why each of the others is not.
 
+use super::limits::Room;
 use super::nodes::{Node, Taint};
 use super::{Discovered, Request};
 use crate::discover::selection::{instance_of, profile_name};
@@ -91,6 +92,8 @@ pub(super) fn select(
         taints: taints.into_iter().cloned().collect(),
         has_efa,
         has_hugepages,
+        room: Room { cpu: least(&nodes, "cpu"), memory: least(&nodes, "memory") },
+        wanted: Vec::new(),
         nodes: nodes.iter().filter_map(|node| node.label(HOSTNAME)).map(str::to_owned).collect(),
         left_out,
         notes,
@@ -178,6 +181,12 @@ fn has_gpus(node: &Node) -> bool {
 
 fn has_hugepages(node: &Node) -> bool {
     node.allocatable(HUGEPAGES).is_some_and(|bytes| bytes >= HUGEPAGE_BYTES)
+}
+
+/// What each of them has at least; nothing where that is not known of one.
+fn least(nodes: &[Node], resource: &str) -> Option<u128> {
+    let each: Option<Vec<u128>> = nodes.iter().map(|node| node.allocatable_milli(resource)).collect();
+    each?.into_iter().min()
 }
 
 fn keeps_away(taint: &Taint) -> bool {

@@ -166,6 +166,29 @@ fn without_efa_or_huge_pages_pods_ask_for_none_and_a_note_says_so() {
 }
 
 #[test]
+fn what_the_namespace_wants_of_pods_is_written_and_read_as_it_is() {
+    let allocatable = r#"{"cpu":"190","memory":"2061359464Ki","nvidia.com/gpu":"8"}"#;
+    let smaller = r#"{"cpu":"191450m","memory":"1900Gi","nvidia.com/gpu":"8"}"#;
+    let lines = [
+        NodeLine { name: "a1", allocatable, ..HEALTHY },
+        NodeLine { name: "a2", allocatable: smaller, ..HEALTHY },
+    ];
+    let found = found(&lines, &request()).expect("found");
+    assert_eq!((found.room.cpu, found.room.memory), (Some(190_000), Some((1900 << 30) * 1000)));
+    let wanted = |key, value: Option<&str>| limits::Wanted {
+        key,
+        value: value.map(str::to_owned),
+        why: "LimitRange small gives a pod that asks for none 1".to_owned(),
+    };
+    let found = Discovered { wanted: vec![wanted("cpu", None), wanted("memory", Some("\"8GiB\""))], ..found };
+    let text = render(&found, &request(), "/fsx", "now");
+    assert!(text.contains("\nmemory = \"8GiB\" # LimitRange small gives "), "{text}");
+    let inventory = Inventory::read(&text, "inventory/x.toml", &instances()).expect("an inventory");
+    let ReachBy::Kubernetes(pods) = inventory.reach else { panic!("{:?}", inventory.reach) };
+    assert_eq!((pods.cpu, pods.memory), (None, Some(8 << 30)));
+}
+
+#[test]
 fn two_nodes_of_one_hostname_make_no_inventory() {
     let lines = [NodeLine { name: "a1", ..HEALTHY }, NodeLine { name: "a1", ..HEALTHY }];
     let Err(Failure::NoAnswer(why)) = found(&lines, &request()) else { panic!("they are one to a pod") };

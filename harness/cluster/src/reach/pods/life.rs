@@ -115,11 +115,12 @@ impl Life<'_> {
                 let refusal = refused.iter().find(|why| why.contains(&name)).or(refused.last());
                 no_pod(node, refusal.cloned().unwrap_or_else(|| "it is gone".to_owned()))
             });
-            let fits =
-                |pod: PodFacts| match template.and_then(|template| template.refused_limits(&pod.limits)) {
-                    Some(why) => Err(no_pod(node, why)),
-                    None => Ok(pod),
-                };
+            let fits = |pod: PodFacts| match template.and_then(|template| {
+                template.refused_limits(&pod.limits, &self.kubectl.command(&["get", "limitrange"]))
+            }) {
+                Some(why) => Err(no_pod(node, why)),
+                None => Ok(pod),
+            };
             (node.clone(), pod.and_then(|pod| runs(node, pod)).and_then(fits))
         });
         Ok(each.collect())

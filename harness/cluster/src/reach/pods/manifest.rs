@@ -80,6 +80,25 @@ fn hostname(node: &str) -> Option<&str> {
     (is_name && !first.starts_with('-') && !first.ends_with('-')).then_some(first)
 }
 
+/// Names the group of pods that are made by one request: those that a later process makes in their place are another group,
+/// since Kueue has ended the first one once its pods are over.
+fn group(owner: &PodOwner, nodes: &[&str]) -> String {
+    let process = maker::this_process().unwrap_or_default();
+    format!("{}{}", owner.begin(), short(&format!("{process} {}", nodes.join(" "))))
+}
+
+/// Makes a pod one of a group, which Kueue admits as a whole (kubernetes-sigs/kueue at 03e2b04, plain_pods.md). By itself Kueue takes
+/// pods of different affinity for different roles, and admits no group with more than 8 (pod_controller.go at 001e49b): of
+/// ours only the node differs, so that they have one role. A group that is not to be retried gives its quota back once its pods
+/// have ended or are deleted.
+fn join(pod: &mut Value, group: &str, pods: usize) {
+    pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = group.into();
+    let annotations = &mut pod["metadata"]["annotations"];
+    annotations["kueue.x-k8s.io/pod-group-total-count"] = pods.to_string().into();
+    annotations["kueue.x-k8s.io/role-hash"] = "harness".into();
+    annotations["kueue.x-k8s.io/retriable-in-group"] = "false".into();
+}
+
 /// What all pods of a run have in common.
 #[derive(Debug, Clone)]
 pub struct PodTemplate {
@@ -112,7 +131,11 @@ impl PodTemplate {
     }
 
     pub(super) fn list(&self, owner: &PodOwner, nodes: &[&str]) -> Value {
-        let items: Vec<Value> = nodes.iter().map(|node| self.pod(owner, node)).collect();
+        let mut items: Vec<Value> = nodes.iter().map(|node| self.pod(owner, node)).collect();
+        if self.reach.gang && self.runs_jobs && nodes.len() > 1 {
+            let group = group(owner, nodes);
+            items.iter_mut().for_each(|pod| join(pod, &group, nodes.len()));
+        }
         json!({ "apiVersion": "v1", "kind": "List", "items": items })
     }
 
@@ -255,7 +278,7 @@ impl PodTemplate {
 
     /// Why jobs do not run in a pod with these limits: a `LimitRange` of the namespace gives a pod that asks for no limit one that
     /// is often small. Its jobs would be slow, or ended for memory, and their nodes looked at.
-    pub(super) fn refused_limits(&self, limits: &[(&'static str, String)]) -> Option<String> {
+    pub(super) fn refused_limits(&self, limits: &[(&'static str, String)], see: &str) -> Option<String> {
         let asked = [("cpu", self.reach.cpu.is_some()), ("memory", self.reach.memory.is_some())];
         let is_unasked = |(name, _): &&(&str, String)| asked.iter().any(|(own, is)| own == name && !is);
         let unasked: Vec<&(&str, String)> =
@@ -264,8 +287,10 @@ impl PodTemplate {
         let keys: Vec<String> = unasked.iter().map(|(name, _)| format!("`{name}`")).collect();
         (!unasked.is_empty()).then(|| {
             format!(
-                "namespace {} limits it to {}, which `[reach]` does not ask for (`kubectl get limitrange`): set {} there",
-                self.reach.namespace, named.join(", "), keys.join(" and "),
+                "namespace {} limits it to {}, which `[reach]` does not ask for (`{see}`): set {} there",
+                self.reach.namespace,
+                named.join(", "),
+                keys.join(" and "),
             )
         })
     }
@@ -283,6 +308,7 @@ mod tests {
             namespace: "bench".into(),
             image: "registry/nccl:1".into(),
             queue: Some("gpus".into()),
+            gang: false,
             priority_class: Some("high".into()),
             labels: BTreeMap::from([
                 ("team".to_owned(), "gpu".to_owned()),
@@ -324,6 +350,33 @@ mod tests {
     }
 
     #[test]
+    fn pods_of_one_request_are_one_group_of_one_role_where_that_is_asked_for() {
+        let owner = PodOwner { run: "run-1".into(), person: "jo".into(), process: None };
+        let made = |template: &PodTemplate, nodes: &[&str]| -> Vec<Value> {
+            template.list(&owner, nodes)["items"].as_array().expect("pods").clone()
+        };
+        let of = |pod: &Value| {
+            let metadata = &pod["metadata"];
+            let annotation = |name: &str| metadata["annotations"][format!("kueue.x-k8s.io/{name}")].clone();
+            let group = metadata["labels"]["kueue.x-k8s.io/pod-group-name"].clone();
+            let names = ["pod-group-total-count", "role-hash", "retriable-in-group"];
+            (group, names.map(annotation))
+        };
+        let mut template = template();
+        assert!(made(&template, &["a", "b"]).iter().all(|pod| of(pod).0.is_null()));
+        template.reach.gang = true;
+        let both: Vec<_> = made(&template, &["a", "b"]).iter().map(of).collect();
+        assert_eq!(both[0], both[1]);
+        assert_eq!(both[0].1, [json!("2"), json!("harness"), json!("false")]);
+        let name = both[0].0.as_str().expect("a name");
+        assert!(name.starts_with(&owner.begin()) && config::inventory::is_object_name(name), "{name}");
+        assert_ne!(of(&made(&template, &["a", "c"])[0]).0, both[0].0, "another request, another group");
+        assert!(of(&made(&template, &["a"])[0]).0.is_null(), "a pod alone needs no group");
+        let looking = template.without_devices();
+        assert!(made(&looking, &["a", "b"]).iter().all(|pod| of(pod).0.is_null()));
+    }
+
+    #[test]
     fn limits_that_are_asked_for_are_those_of_the_pod_and_others_are_refused() {
         let resources =
             |template: &PodTemplate| template.spec(&["a"], &[])["containers"][0]["resources"].clone();
@@ -332,20 +385,20 @@ mod tests {
         };
         let mut template = template();
         let both = given(&[("cpu", "500m"), ("memory", "512Mi")]);
-        let why = template.refused_limits(&both).expect("refused");
+        let why = template.refused_limits(&both, "kubectl get limitrange").expect("refused");
         assert_eq!(
             why,
             "namespace bench limits it to cpu 500m, memory 512Mi, which `[reach]` does not ask for \
              (`kubectl get limitrange`): set `cpu` and `memory` there"
         );
-        assert_eq!(template.refused_limits(&[]), None);
-        assert_eq!(template.clone().without_devices().refused_limits(&both), None, "no job runs there");
+        assert_eq!(template.refused_limits(&[], ""), None);
+        assert_eq!(template.clone().without_devices().refused_limits(&both, ""), None, "no job runs there");
         (template.reach.cpu, template.reach.memory) = (Some(96), Some(1000 << 30));
         let asked = resources(&template);
         for of in ["limits", "requests"] {
             assert_eq!((&asked[of]["cpu"], &asked[of]["memory"]), (&json!("96"), &json!("1000Gi")), "{of}");
         }
-        assert_eq!(template.refused_limits(&given(&[("cpu", "96"), ("memory", "1000Gi")])), None);
+        assert_eq!(template.refused_limits(&given(&[("cpu", "96"), ("memory", "1000Gi")]), ""), None);
         let looking = resources(&template.clone().without_devices());
         assert_eq!(looking["limits"], json!({ "cpu": "1", "memory": "1Gi" }));
         template.reach.memory = Some(1536 << 20);

@@ -22,7 +22,7 @@ pub use life::PodLeft;
 pub use maker::{Maker, this_process};
 pub use manifest::{PodOwner, PodTemplate};
 pub use orphans::{Orphan, Orphans};
-pub use server::{cluster_of_context, current_cluster};
+pub use server::{cluster_known, cluster_of_context, current_cluster};
 pub use tasks::{AnalysisPods, PodTasks};
 
 use super::output::{head, too_long};
@@ -103,6 +103,11 @@ impl Pods {
         self.makes = makes;
         self.template = self.template.without_devices();
         self
+    }
+
+    /// What a person may look at where pods do not come to run.
+    pub fn events_command(&self) -> String {
+        self.kubectl.command(&["get", "events"])
     }
 
     /// Whether a run's folder knows of them.

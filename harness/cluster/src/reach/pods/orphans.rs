@@ -57,10 +57,7 @@ impl Orphans {
 
     /// As a person would delete it.
     pub fn command(&self, orphan: &Orphan) -> String {
-        let context = self.kubectl.context.iter().map(|context| format!("--context={context}"));
-        let rest = [format!("--namespace={}", self.kubectl.namespace), "delete".into(), "pod".into()];
-        let words = ["kubectl".to_owned()].into_iter().chain(context).chain(rest);
-        base::text::command_line(&words.chain([orphan.pod.name.clone()]).collect::<Vec<_>>())
+        self.kubectl.command(&["delete", "pod", &orphan.pod.name])
     }
 
     /// Deletes these, each where it is still the same. Gives those that stay, with the reason.

@@ -5,7 +5,7 @@
 use super::kubectl::Kubectl;
 use crate::reach::ReachError;
 use config::inventory::KubernetesReach;
-use model::artefact::{Format, RunCluster, plain_server, server_of_pod};
+use model::artefact::{Format, RunCluster, kubectl_command, plain_server, server_of_pod};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -46,9 +46,31 @@ pub async fn cluster_of_context(context: Option<&str>, namespace: &str) -> Resul
     Kubectl::new(context, namespace).cluster_now().await.map_err(|error| error.to_string())
 }
 
+/// Where requests by this inventory have gone so far in this process.
+pub fn cluster_known(reach: &KubernetesReach) -> RunCluster {
+    Kubectl::from_reach(reach).cluster_known()
+}
+
 impl Kubectl {
     fn first_target(&self) -> Option<Target> {
         TARGETS.lock().unwrap_or_else(PoisonError::into_inner).get(&self.context).cloned()
+    }
+
+    /// Where its requests have gone so far: nothing is read or asked for it.
+    pub(crate) fn cluster_known(&self) -> RunCluster {
+        let first = self.first_target();
+        let context = first.as_ref().map_or_else(|| self.context.clone(), |first| first.context.clone());
+        RunCluster {
+            format: Format,
+            server: first.map(|first| first.server).or(self.cluster.clone()).unwrap_or_default(),
+            namespace: self.namespace.clone(),
+            context: context.filter(|context| is_shown(context)),
+        }
+    }
+
+    /// A command for a person that does what it would do, in any terminal.
+    pub(crate) fn command(&self, arguments: &[&str]) -> String {
+        kubectl_command(Some(&self.cluster_known()), arguments)
     }
 
     async fn cluster_now(&self) -> Result<RunCluster, ReachError> {

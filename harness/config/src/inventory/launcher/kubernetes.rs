@@ -9,7 +9,7 @@ use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
 use base::digest::sha256;
 use job::script::{self, Script, Start, files, start};
-use model::artefact::{Launcher, PlannedFile, named_server};
+use model::artefact::{Launcher, PlannedFile, RunCluster, kubectl_command, named_server};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
@@ -42,6 +42,8 @@ pub struct KubernetesReach {
     pub image: String,
     /// The local queue of Kueue that admits the pods.
     pub queue: Option<String>,
+    /// Kueue admits pods that are made together, or none of them.
+    pub gang: bool,
     /// `priorityClassName`.
     pub priority_class: Option<String>,
     /// Of every pod, beside those that the harness finds its pods by.
@@ -111,6 +113,12 @@ impl KubernetesReach {
             ),
             Key::usual("namespace", "\"default\"", Type::Text, "where pods are made"),
             Key::optional("queue", Type::Text, "the local queue of Kueue that admits the pods"),
+            Key::usual(
+                "gang",
+                "false",
+                Type::Boolean,
+                "the queue admits the pods of a run together, or none of them",
+            ),
             Key::optional("priority_class", Type::Text, "`priorityClassName` of the pods"),
             Key::usual(
                 "labels",
@@ -180,6 +188,7 @@ impl KubernetesReach {
             namespace: name("namespace").unwrap_or_else(|| NAMESPACE.to_owned()),
             image: String::new(),
             queue: name("queue"),
+            gang: gang(table),
             priority_class: name("priority_class"),
             labels: own.map(|table| labels_of_pods(&table)).unwrap_or_default(),
             service_account: name("service_account"),
@@ -202,6 +211,18 @@ impl KubernetesReach {
         };
         Some(KubernetesReach { image: image?, shared: shared?, ..reach })
     }
+}
+
+fn gang(table: &Table<'_>) -> bool {
+    let Some(value) = table.get("gang") else { return false };
+    let is_asked = value.boolean() == Some(true);
+    if is_asked && table.get("queue").is_none() {
+        value.diagnostic_with(
+            "`gang` needs a queue of Kueue, which admits the pods",
+            "write `queue = \"NAME\"`, or take `gang` out",
+        );
+    }
+    is_asked
 }
 
 fn read_toleration(value: &Value<'_>) -> Option<Toleration> {
@@ -228,8 +249,13 @@ fn labels(table: &Table<'_>) -> BTreeMap<String, String> {
 
 /// Those by which pods are found, queued and kept out of a mesh are the harness's own.
 fn labels_of_pods(table: &Table<'_>) -> BTreeMap<String, String> {
-    const OWN: [&str; 4] =
-        ["harness/", "app.kubernetes.io/managed-by", "kueue.x-k8s.io/queue-name", "sidecar.istio.io/inject"];
+    const OWN: [&str; 5] = [
+        "harness/",
+        "app.kubernetes.io/managed-by",
+        "kueue.x-k8s.io/queue-name",
+        "kueue.x-k8s.io/pod-group-name",
+        "sidecar.istio.io/inject",
+    ];
     for (key, span, _) in table.entries() {
         if OWN.iter().any(|own| key.starts_with(own)) {
             let message = format!("the label {key:?} of pods is set by the harness");
@@ -328,9 +354,13 @@ impl LaunchPlanner for KubernetesReach {
         optional.into_iter().flatten().chain(needed).map(String::as_str).collect()
     }
 
-    fn check_when_silent(&self) -> &'static str {
-        "`kubectl get pods` and `kubectl auth can-i create pods/exec` from this machine: context, namespace, role. \
-         `--no-probe` launches without asking"
+    fn check_when_silent(&self, cluster: Option<&RunCluster>) -> String {
+        let command = |arguments: &[&str]| kubectl_command(cluster, arguments);
+        format!(
+            "`{}` and `{}` from this machine: context, namespace, role. `--no-probe` launches without asking",
+            command(&["get", "pods"]),
+            command(&["auth", "can-i", "create", "pods/exec"])
+        )
     }
 
     fn refuse_simulated(&self) -> Option<&'static str> {

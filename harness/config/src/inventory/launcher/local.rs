@@ -3,7 +3,7 @@
 use super::{JobNeeds, JobSite, LaunchPlanner};
 use crate::inventory::Paths;
 use job::script::{Start, start};
-use model::artefact::Launcher;
+use model::artefact::{Launcher, RunCluster};
 
 /// Jobs are processes of this machine.
 pub(super) struct ThisMachine;
@@ -17,8 +17,8 @@ impl LaunchPlanner for ThisMachine {
         Vec::new()
     }
 
-    fn check_when_silent(&self) -> &'static str {
-        "is bash installed on this machine? `--no-probe` launches without asking"
+    fn check_when_silent(&self, _cluster: Option<&RunCluster>) -> String {
+        "is bash installed on this machine? `--no-probe` launches without asking".to_owned()
     }
 
     fn refuse_simulated(&self) -> Option<&'static str> {

@@ -2,7 +2,7 @@
 
 use crate::inventory::Paths;
 use job::script::{Runtime, Script, Start};
-use model::artefact::{Launcher, PlannedFile};
+use model::artefact::{Launcher, PlannedFile, RunCluster};
 
 /// A launcher before anything is launched, by what its table says.
 pub trait LaunchPlanner {
@@ -12,8 +12,8 @@ pub trait LaunchPlanner {
     /// Names of the site that stand in its table: a published certificate must not hold them.
     fn site_names(&self) -> Vec<&str>;
 
-    /// What to check where no node answers, as the message of it ends.
-    fn check_when_silent(&self) -> &'static str;
+    /// What to check where no node answers, as the message of it ends; in pods of this cluster.
+    fn check_when_silent(&self, cluster: Option<&RunCluster>) -> String;
 
     /// Whether that answer for a node means no more than that it is busy: jobs wait for it.
     fn is_busy(&self, _answer: &str) -> bool {

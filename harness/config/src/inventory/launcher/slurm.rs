@@ -6,7 +6,7 @@ use crate::inventory::Paths;
 use crate::inventory::read::{line_of_text, word_of};
 use crate::toml_reader::Table;
 use job::script::{self, Directives, GpuRequest, Script, Start, Step, files};
-use model::artefact::{Launcher, PlannedFile};
+use model::artefact::{Launcher, PlannedFile, RunCluster};
 
 /// An allocation that jobs share is asked for as a whole: what is longer waits longer in a busy queue, and is bounded by
 /// the time limits of most partitions.
@@ -201,9 +201,10 @@ impl LaunchPlanner for SlurmReach {
         names.into_iter().flatten().map(String::as_str).collect()
     }
 
-    fn check_when_silent(&self) -> &'static str {
+    fn check_when_silent(&self, _cluster: Option<&RunCluster>) -> String {
         "`sinfo` and `srun --nodes=1 true` on this machine: is slurmctld up, is slurm.conf the cluster's, do partition, \
          account, QOS and GRES exist? `--no-probe` launches without asking"
+            .to_owned()
     }
 
     fn is_busy(&self, answer: &str) -> bool {

@@ -7,7 +7,7 @@ use crate::inventory::read::{line_of_text, word_of};
 use crate::toml_reader::Table;
 use base::nodeset;
 use job::script::{self, Run, Script, Start, Step, files, start};
-use model::artefact::{Launcher, PlannedFile};
+use model::artefact::{Launcher, PlannedFile, RunCluster};
 
 const STARTS: [(&str, SshStart); 2] = [("mpirun", SshStart::Mpirun), ("processes", SshStart::Processes)];
 const HEARTBEAT_TIMEOUT_S: u64 = 300;
@@ -92,8 +92,9 @@ impl LaunchPlanner for SshReach {
         [&self.user, &self.config].into_iter().flatten().map(String::as_str).collect()
     }
 
-    fn check_when_silent(&self) -> &'static str {
+    fn check_when_silent(&self, _cluster: Option<&RunCluster>) -> String {
         "`ssh NODE true` from this machine: names, keys, known hosts, login shell. `--no-probe` launches without asking"
+            .to_owned()
     }
 
     fn mpi<'a>(&'a self, paths: &'a Paths) -> Option<&'a str> {

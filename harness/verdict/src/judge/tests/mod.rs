@@ -39,6 +39,7 @@ use std::sync::Arc;
 struct World {
     case: PlannedCase,
     launcher: Launcher,
+    cluster: Option<RunCluster>,
     instance: InstanceFacts,
     jobs: CaseJobs,
     collected: Collected,
@@ -140,6 +141,7 @@ impl World {
                 assertions: vec![assertion("nccl.busbw", bound)],
             },
             launcher: Launcher::Slurm,
+            cluster: None,
             instance: InstanceFacts {
                 name: "i".into(),
                 gpus: 8,
@@ -193,6 +195,7 @@ impl World {
         judge(&CaseData {
             case: &self.case,
             launcher: self.launcher,
+            cluster: self.cluster.as_ref(),
             instance: &self.instance,
             jobs: &self.jobs,
             collected: &self.collected,
