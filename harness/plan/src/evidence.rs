@@ -9,7 +9,7 @@ use job::profile::NsysVersion;
 use model::artefact::{
     EvidenceSource, Plan, PlannedCase, PlannedEvidence, PlannedJob, Probe, ProbedNode, Value,
 };
-use recipes::recipe::{inspector, nccl_log};
+use recipes::recipe::nccl_log;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What nodes lack for a source, as they report it to the probe: by node, then by source. A node that is not in it was not
@@ -127,13 +127,18 @@ fn lacking<'a>(
 /// Recipes that read another source than the chosen one.
 fn without(context: &Context, case: &Case, chosen: Option<EvidenceSource>) -> Vec<String> {
     let has_nothing_to_read = |name: &&String| {
-        let recipe = context.catalogue.job_recipe(name);
-        // What compares accounts of several sources has something to read in any case.
-        let reads_reports = recipe.is_some_and(|recipe| !recipe.tables.is_empty() && !recipe.reads_nccl_log);
         let is = |source| chosen == Some(source);
-        (reads_reports && !is(EvidenceSource::Nsys))
-            || (*name == inspector::SPEC.name && !is(EvidenceSource::Inspector))
-            || (case.evidence.adds_log && *name == nccl_log::SPEC.name && !is(EvidenceSource::Log))
+        if case.evidence.adds_log && *name == nccl_log::SPEC.name {
+            return !is(EvidenceSource::Log);
+        }
+        let Some(recipe) = context.catalogue.job_recipe(name) else { return false };
+        let by_inspector = recipe.reads_inspector && is(EvidenceSource::Inspector);
+        match (recipe.tables.is_empty(), recipe.reads_nccl_log) {
+            // What compares accounts of several sources has something to read in any case.
+            (false, true) => false,
+            (false, false) => !is(EvidenceSource::Nsys) && !by_inspector,
+            (true, _) => recipe.reads_inspector && !by_inspector,
+        }
     };
     case.recipes.iter().filter(has_nothing_to_read).cloned().collect()
 }

@@ -343,7 +343,12 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
                 && (node.is_none() || finding.node.is_none() || finding.node.as_deref() == node)
         });
         // A window that the program or the workload does not reach, or a full buffer.
+        let planned = data.case.jobs.iter().find(|planned| planned.name == job);
+        let by_inspector = planned.is_some_and(|job| job.is_inspected() && job.profile.is_none());
         let is_of_no_node = |finding: &Finding| {
+            if by_inspector {
+                return true;
+            }
             [mark::MISSED, OUTSIDE_WINDOW].contains(&finding.code.as_str())
                 || matches!(data.catalogue.meaning(&finding.code), Meaning::NotRecorded(_))
         };
