@@ -133,11 +133,9 @@ fn without(context: &Context, case: &Case, chosen: Option<EvidenceSource>) -> Ve
         }
         let Some(recipe) = context.catalogue.job_recipe(name) else { return false };
         let by_inspector = recipe.reads_inspector && is(EvidenceSource::Inspector);
-        match (recipe.tables.is_empty(), recipe.reads_nccl_log) {
-            // What compares accounts of several sources has something to read in any case.
-            (false, true) => false,
-            (false, false) => !is(EvidenceSource::Nsys) && !by_inspector,
-            (true, _) => recipe.reads_inspector && !by_inspector,
+        match recipe.tables.is_empty() {
+            false => !is(EvidenceSource::Nsys) && !by_inspector,
+            true => recipe.reads_inspector && !by_inspector,
         }
     };
     case.recipes.iter().filter(has_nothing_to_read).cloned().collect()

@@ -22,7 +22,7 @@ pub(crate) fn jobs(context: &Context, case: &Case, placed: &[Placed]) -> Result<
         let environment = environment(context, case)?;
         return placed.iter().map(|placed| job(context, case, placed, &environment)).collect();
     }
-    let recorded = |placed: &Placed| {
+    let recorded = |placed: &Placed| -> Result<PlannedJob, String> {
         let chosen = evidence::choose(context, case, &placed.nodes);
         let case = evidence::with_source(case, chosen.source);
         let job = job(context, &case, placed, &environment(context, &case)?)?;

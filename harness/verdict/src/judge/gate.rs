@@ -306,7 +306,7 @@ fn explains(catalogue: &Catalogue, metric: &str, code: &str) -> bool {
 }
 
 /// The cause of a number that the evidence of its job cannot give.
-pub(super) const OTHER_EVIDENCE: &str = "other-evidence";
+const OTHER_EVIDENCE: &str = "other-evidence";
 
 /// Why the job left nothing that the metric is read from, where its case names several sources.
 fn other_evidence(data: &CaseData, job: &str, metric: &str) -> Option<String> {

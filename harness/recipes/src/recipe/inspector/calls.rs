@@ -44,7 +44,7 @@ pub(crate) fn times_of_ranks(job: &JobInput, file: &InputFile, op: Op) -> Result
         }
     }
     for (at, times) in all.values_mut() {
-        for call in calls.remove(at).unwrap_or_default() {
+        for call in calls.remove(&*at).unwrap_or_default() {
             let ns = call.gpu_us.map(|us| (us * 1e3).round() as u64);
             let known = times.calls.insert(call.number, (call.bytes, ns));
             if known.is_some_and(|known| known != (call.bytes, ns)) {

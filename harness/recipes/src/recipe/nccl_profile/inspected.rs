@@ -99,24 +99,27 @@ fn is_timed(place: &CallPosition) -> bool {
 }
 
 fn places_by(ranks: &[RankTimes], plan: &Plan) -> Result<Vec<CallPosition>, (u32, Difference)> {
-    let planned = plan.calls();
-    let warmups = plan.warmup_rows.len() as u64 * u64::from(plan.warmup);
     let mut places = Vec::new();
     for rank in ranks {
-        let last = rank.calls.keys().last().copied().unwrap_or_default();
-        let seen = last.saturating_add(1);
-        let count = |seen| Err((rank.rank, Difference::Count { expected: planned, seen }));
-        if seen > planned || planned > MOST_CALLS {
-            return count(seen);
-        }
-        // A call without a record is taken to be as planned; of the warm-up only the number of sizes is known.
-        let mut sizes = vec![None; planned as usize];
-        for (number, (bytes, _)) in rank.calls.range(warmups..) {
-            sizes[*number as usize] = Some(*bytes);
-        }
-        places = assign(&sizes, plan).map_err(|difference| (rank.rank, difference))?;
+        places = places_of(rank, plan).map_err(|difference| (rank.rank, difference))?;
     }
     Ok(places)
+}
+
+/// The place of each call that one rank must have made, where its records do not contradict the plan.
+pub(crate) fn places_of(rank: &RankTimes, plan: &Plan) -> Result<Vec<CallPosition>, Difference> {
+    let planned = plan.calls();
+    let warmups = plan.warmup_rows.len() as u64 * u64::from(plan.warmup);
+    let last = rank.calls.keys().last().copied().unwrap_or_default();
+    if last >= planned || planned > MOST_CALLS {
+        return Err(Difference::Count { expected: planned, seen: last.saturating_add(1) });
+    }
+    // A call without a record is taken to be as planned; of the warm-up only the number of sizes is known.
+    let mut sizes = vec![None; planned as usize];
+    for (number, (bytes, _)) in rank.calls.range(warmups..) {
+        sizes[*number as usize] = Some(*bytes);
+    }
+    assign(&sizes, plan)
 }
 
 #[cfg(test)]

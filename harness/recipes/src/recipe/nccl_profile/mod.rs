@@ -3,7 +3,7 @@
 //! other the printed numbers cannot be trusted, and both are reported.
 
 mod compared;
-mod inspected;
+pub(super) mod inspected;
 pub(super) mod printed;
 mod rank;
 #[cfg(test)]
