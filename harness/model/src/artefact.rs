@@ -10,6 +10,7 @@ mod common_failure;
 mod control_run;
 mod culprit;
 mod ended;
+mod evidence;
 mod format;
 mod isolation;
 mod jobs;
@@ -31,6 +32,7 @@ pub use culprit::Culprit;
 pub use ended::{
     CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, Ended, LEFT_OUT, MPI_REFUSED, NOT_RUN, TOOL_MISSING,
 };
+pub use evidence::{EvidenceSource, PlannedEvidence};
 pub use format::{Format, is_newer};
 pub use isolation::{Isolated, IsolationCost, PlannedIsolation};
 pub use jobs::{

@@ -130,6 +130,7 @@ fn allocation(plan: &Plan, group: &Group, name: &str) -> Option<PlannedAllocatio
         profile: None,
         control_run: None,
         again_of: None,
+        evidence: None,
     };
     Some(PlannedAllocation { batch_job, jobs })
 }

@@ -3,8 +3,8 @@
 //! them are launched is decided in `run`, and how their numbers are judged in `judge`.
 
 use super::placement::Placed;
-use super::{Context, jobs};
-use config::suite::{Case, Evidence};
+use super::{Context, evidence, jobs};
+use config::suite::Case;
 use model::artefact::{AGAIN, ControlRun, PlannedAssertion, PlannedJob};
 use std::collections::BTreeSet;
 
@@ -61,7 +61,7 @@ pub(crate) fn cost_at_most(case: &Case) -> Option<f64> {
 
 /// With nothing beside the program that costs it time.
 fn bare(case: &Case) -> Case {
-    Case { profile: None, evidence: Evidence::default(), ..case.clone() }
+    evidence::with_source(case, None)
 }
 
 /// The same nodes under other names, in later rounds.

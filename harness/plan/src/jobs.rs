@@ -3,7 +3,7 @@
 use super::container_path::path_inside;
 use super::placement::Placed;
 use super::workload::{self, JobPlan, PlannedStep, Results};
-use super::{Context, flight_recorder, inspector, nccl_log, profile, ras};
+use super::{Context, evidence, flight_recorder, inspector, nccl_log, profile, ras};
 use base::digest::sha256;
 use base::nodeset;
 use base::redact::{Reference, reference};
@@ -18,8 +18,17 @@ use model::artefact::{
 use std::collections::BTreeMap;
 
 pub(crate) fn jobs(context: &Context, case: &Case, placed: &[Placed]) -> Result<Vec<PlannedJob>, String> {
-    let environment = environment(context, case)?;
-    placed.iter().map(|placed| job(context, case, placed, &environment)).collect()
+    if case.evidence.order.is_empty() {
+        let environment = environment(context, case)?;
+        return placed.iter().map(|placed| job(context, case, placed, &environment)).collect();
+    }
+    let recorded = |placed: &Placed| -> Result<PlannedJob, String> {
+        let chosen = evidence::choose(context, case, &placed.nodes);
+        let case = evidence::with_source(case, chosen.source);
+        let job = job(context, &case, placed, &environment(context, &case)?)?;
+        Ok(PlannedJob { evidence: Some(chosen), ..job })
+    };
+    placed.iter().map(recorded).collect()
 }
 
 fn job(
@@ -129,6 +138,7 @@ fn job(
         profile,
         control_run: None,
         again_of: None,
+        evidence: None,
     })
 }
 

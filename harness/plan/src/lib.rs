@@ -7,6 +7,9 @@ mod ceiling;
 mod container_path;
 mod control_run;
 mod device_names;
+mod evidence;
+#[cfg(test)]
+mod evidence_tests;
 mod flight_recorder;
 mod flow_path;
 mod inspector;
@@ -31,6 +34,7 @@ mod workload;
 pub use allocations::{name_of_allocation, share};
 pub use baseline::{key, look_up, read_shown, rebaseline};
 pub use device_names::reported_names;
+pub use evidence::{EvidenceLacks, asks_for_evidence, evidence_lacks, evidence_lines, evidence_notes};
 pub use flow_path::settle as settle_flows;
 pub use inspector_probe::{inspector_notes, without_inspector};
 pub use left_out::{leave_out, quarantine};
@@ -79,6 +83,8 @@ pub struct Request {
     pub catalogue: Catalogue,
     /// Cases that are placed on these sets of nodes, whatever their placement makes of all of them.
     pub sets: BTreeMap<String, Vec<Placed>>,
+    /// What nodes lack for the sources of cases that list several; nothing where they were not probed.
+    pub evidence: Option<EvidenceLacks>,
 }
 
 /// The plan, or everything that speaks against it.
@@ -300,7 +306,8 @@ fn precondition(context: &Context, case: &Case, nothing_placed: bool) -> Option<
     if case.soak.is_some() {
         return Some("a soak is run window by window, by `harness accept`".to_owned());
     }
-    if case.profile.is_some() && context.inventory.nsys_version.is_none() {
+    let must_profile = case.profile.is_some() && case.evidence.order.is_empty();
+    if must_profile && context.inventory.nsys_version.is_none() {
         // Which switches a node's nsys takes must be known before it is called; the rest of a suite can do without.
         return Some(
             "profiled, but the inventory has no `nsys_version`; set it to what `nsys --version` prints on the nodes"

@@ -66,6 +66,7 @@ pub(crate) fn request(nodes: usize) -> Request {
         sources: Vec::new(),
         catalogue: Catalogue::built_in(),
         sets: BTreeMap::new(),
+        evidence: None,
     }
 }
 

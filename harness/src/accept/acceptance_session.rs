@@ -146,6 +146,7 @@ impl AcceptanceSession {
             sources: self.sources.clone(),
             catalogue: self.catalogue.clone(),
             sets,
+            evidence: None,
         };
         plan::plan(std::slice::from_ref(suite), &self.delivery.inventory, self.baselines.as_ref(), request)
     }

@@ -100,6 +100,10 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
         if planned.is_bare() && !recipe.tables.is_empty() {
             continue;
         }
+        // What reads another evidence than the job has would report that as missing.
+        if planned.evidence.as_ref().is_some_and(|evidence| evidence.without.contains(name)) {
+            continue;
+        }
         let mut output = (recipe.run)(&input);
         if let Some(probe) = probe {
             inspector_records::explain(planned, probe, &mut output.findings);
@@ -119,6 +123,9 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
             evidence: failure.evidence,
         }));
     }
+    result.findings.extend(planned.evidence.as_ref().map(|evidence| {
+        Finding::new("evidence-source", format!("evidence: {}: {}", evidence.name(), evidence.why))
+    }));
     result.findings.extend(record.findings.iter().cloned());
     result.findings.extend(missing_files(planned, collected));
     result.findings.extend(changed_files(planned, collected));

@@ -184,6 +184,7 @@ impl Isolation {
             sources: self.sources.clone(),
             catalogue: Catalogue::built_in(),
             sets,
+            evidence: None,
         };
         let mut plan = plan::plan(&[suite], &self.inventory, baselines, request)?;
         plan.parent = self.ids.last().or(self.asked.brought_about_by.as_ref()).cloned();

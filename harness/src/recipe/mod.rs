@@ -4,6 +4,7 @@
 pub mod docs;
 mod escapes;
 mod folder;
+mod inspected;
 mod manual;
 mod pages;
 mod progress;
@@ -84,6 +85,9 @@ pub(crate) enum TableForm {
 pub(crate) fn recipe(order: &Order<'_>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let mut messages = Messages::naming(err, &order.inputs);
     let given = order.inputs.paths.as_slice();
+    if let Some(records) = inspected::records(given) {
+        return inspected::recipe(order, &records, out, &mut messages);
+    }
     let compares = order.asked.recipes.iter().any(|(recipe, _)| recipe.is_comparison());
     // The two sides of a comparison may be one report; otherwise each report is taken once.
     let named: Vec<&[PathBuf]> = if compares { given.chunks(1).collect() } else { vec![given] };
@@ -128,25 +132,49 @@ pub(crate) fn recipe(order: &Order<'_>, out: &mut dyn Write, err: &mut dyn Write
             return if order.on.is_some() { exit_code::INCONCLUSIVE } else { exit_code::USAGE };
         }
     };
+    let apart = recipes::diagnosis::started_apart(&inputs).filter(|_| !compares);
+    let surveyed = Surveyed { inputs: &inputs, outcomes: &outcomes, lost, folder, apart };
+    present(order, surveyed, out, &mut messages)
+}
+
+/// What came of the recipes.
+struct Surveyed<'a> {
+    inputs: &'a [Input],
+    outcomes: &'a [Outcome],
+    /// Reports that no node read.
+    lost: usize,
+    folder: Option<Folder>,
+    /// That reports were not recorded at one time.
+    apart: Option<String>,
+}
+
+/// Prints or writes the tables, and gives the exit code.
+fn present(
+    order: &Order<'_>,
+    surveyed: Surveyed<'_>,
+    out: &mut dyn Write,
+    messages: &mut Messages<'_>,
+) -> i32 {
+    let Surveyed { inputs, outcomes, lost, folder, apart } = surveyed;
     let labels = request::labels(&order.asked.recipes);
     let run = summary::SurveyRun {
         asked: &order.asked.recipes,
         labels: &labels,
-        outcomes: &outcomes,
-        inputs: &inputs,
+        outcomes,
+        inputs,
         left_out: &order.asked.left_out,
         is_filtered: order.filter.is_some(),
     };
     messages.report_outcomes(order, &run);
-    if let Some(why) = recipes::diagnosis::started_apart(&inputs).filter(|_| !compares) {
+    if let Some(why) = apart {
         messages.note(&why);
     }
     order.inputs.notes().iter().for_each(|note| messages.note(note));
     let any = outcomes.iter().any(|outcome| !outcome.tables.is_empty());
     let written = match folder {
-        Some(folder) if any => to_folder(order, &folder, &run, &mut messages),
+        Some(folder) if any => to_folder(order, &folder, &run, messages),
         Some(_) => Ok(()),
-        None => to_stdout(order, &run, out, &mut messages),
+        None => to_stdout(order, &run, out, messages),
     };
     let written = written.and_then(|()| match order.asked.is_survey && !order.quiet {
         true => print(TableForm::Console, order.look, &summary::result_table(&run), out),

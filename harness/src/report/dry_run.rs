@@ -111,6 +111,9 @@ fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {
     if let Some((what, how)) = case.workload.notice() {
         line(text, 2, &format!("{what}: {}", show(how)));
     }
+    for evidence in plan::evidence_lines(case) {
+        line(text, 2, &evidence);
+    }
     line(text, 2, &format!("assertions: {}", case.assertions.len()));
     for key in predicted_keys(case) {
         line(text, 2, &format!("no baseline, predicted: {}", show(&key)));

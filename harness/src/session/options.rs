@@ -76,6 +76,8 @@ pub(crate) struct ReportedFacts {
     pub nics: Option<Vec<String>>,
     /// How jobs ask Slurm for GPUs, where the inventory leaves it open and it is not by GRES.
     pub gpus: Option<GpuRequest>,
+    /// What nodes lack for the sources of evidence that cases list.
+    pub evidence: Option<plan::EvidenceLacks>,
 }
 
 impl Default for RunOptions {

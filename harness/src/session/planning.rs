@@ -122,6 +122,7 @@ pub(crate) fn make_plan_on(
         sources: loaded.sources.clone(),
         catalogue: catalogue.clone(),
         sets: BTreeMap::new(),
+        evidence: options.reported.evidence.clone(),
     };
     let plan = plan::plan(&loaded.suites, &loaded.inventory, loaded.baselines.as_ref(), request)?;
     let selection = Selection {

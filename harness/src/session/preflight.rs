@@ -67,14 +67,16 @@ pub(crate) fn before(
     let mut unfit = unfit(&made, inventory);
     unfit.retain(|left| !refused.iter().any(|before| before.node == left.node));
     let left_out = [refused, unfit].concat();
-    let is_absent = inventory.nsys_version.is_none() && has_profiled_skip(&plan);
+    let asks_for_evidence = plan::asks_for_evidence(&plan);
+    let is_absent = inventory.nsys_version.is_none() && (has_profiled_skip(&plan) || asks_for_evidence);
     let nsys_version = is_absent.then(|| nsys_of(&made)).flatten();
     let reported = ReportedFacts {
         nsys_version,
         nics: plan::reported_names(inventory, &made),
         gpus: gpu_request::settled(inventory, &GresReport::from_probe(&made), options.libtest.quiet),
+        evidence: asks_for_evidence.then(|| plan::evidence_lacks(&made, inventory)),
     };
-    let version = nsys_version.map(|version| {
+    let version = nsys_version.filter(|_| has_profiled_skip(&plan)).map(|version| {
         format!("profiled with nsys {version}, which the nodes report; the inventory has no `nsys_version`")
     });
     let names = reported
@@ -91,7 +93,7 @@ pub(crate) fn before(
     plan::settle_flows(&mut plan, &made);
     plan::skip_without_mpirun(&mut plan, &made);
     if !options.libtest.quiet {
-        for note in plan::inspector_notes(&plan, &made) {
+        for note in plan::inspector_notes(&plan, &made).into_iter().chain(plan::evidence_notes(&plan)) {
             eprintln!("note: {}", show(&note));
         }
     }
@@ -113,7 +115,11 @@ pub(crate) fn unprobed(
     let by_reports = RunOptions { reported: reported.clone(), ..replanning.options.clone() };
     let replanning = &Replanning { options: &by_reports, ..*replanning };
     let plan = by_what_is_reported(home, plan, replanning)?;
-    Ok((without(home, plan, refused, replanning)?, reported))
+    let plan = without(home, plan, refused, replanning)?;
+    for note in plan::evidence_notes(&plan).iter().filter(|_| !options.libtest.quiet) {
+        eprintln!("note: {}", show(note));
+    }
+    Ok((plan, reported))
 }
 
 /// The plan made a second time where anything was reported that changes it.

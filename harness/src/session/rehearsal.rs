@@ -66,7 +66,9 @@ impl Rehearsal<'_> {
         let (is_seen, needed) = match &fault.fault {
             Fault::GpuMissing { .. } | Fault::GpuBusy { .. } | Fault::DriverDiffers => (probed, NO_PROBE),
             Fault::BadFact { fact } => {
-                let is_read = INSPECTOR_FACTS.contains(&fact.as_str()) && by(&is_inspected);
+                let is_chosen_by_probe = |_: &PlannedCase, job: &PlannedJob| probed && job.evidence.is_some();
+                let is_read = INSPECTOR_FACTS.contains(&fact.as_str())
+                    && (by(&is_inspected) || by(&is_chosen_by_probe));
                 (is_read || (probed && self.asked_facts.iter().any(|asked| asked == fact)), NO_FACT)
             }
             Fault::NicDead { .. } | Fault::NicMissing { .. } => {

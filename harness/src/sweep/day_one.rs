@@ -75,6 +75,7 @@ impl DayOne {
             max_fail: None,
             sources: Vec::new(),
             sets: BTreeMap::new(),
+            evidence: None,
         };
         let suites = std::slice::from_ref(&self.suite);
         let plan = plan::plan(suites, &inventory, Some(&self.baselines), request)

@@ -82,6 +82,7 @@ impl Hangs {
             max_fail: None,
             sources: Vec::new(),
             sets: BTreeMap::new(),
+            evidence: None,
         };
         let plan = plan::plan(std::slice::from_ref(&self.suite), &inventory, None, request)
             .map_err(|diagnostics| diagnostics.join("; "))?;

@@ -66,6 +66,7 @@ pub fn sweep(
         max_fail: drawn.max_fail,
         sources: Vec::new(),
         sets: BTreeMap::new(),
+        evidence: None,
     };
     let plan = plan::plan(&[suite], &inventory, None, request).map_err(|diagnostics| {
         format!("the drawn plan is refused: {}\n{}", diagnostics.join("; "), drawn.suite)

@@ -69,6 +69,7 @@ pub(super) fn case() -> PlannedCase {
             profile: None,
             control_run: None,
             again_of: None,
+            evidence: None,
         }],
         assertions: Vec::new(),
     }

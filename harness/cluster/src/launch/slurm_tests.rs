@@ -57,6 +57,7 @@ fn job() -> PlannedJob {
         profile: None,
         control_run: None,
         again_of: None,
+        evidence: None,
     }
 }
 

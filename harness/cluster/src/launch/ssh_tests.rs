@@ -22,6 +22,7 @@ pub(crate) fn job(nodes: &[&str]) -> PlannedJob {
         profile: None,
         control_run: None,
         again_of: None,
+        evidence: None,
     }
 }
 

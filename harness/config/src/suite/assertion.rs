@@ -283,6 +283,9 @@ fn check_profile(value: &Value<'_>, metric: &MetricSpec, case: &Case, catalogue:
         return;
     };
     let Some(profile) = &case.profile else {
+        if case.evidence.inspector && recipe.reads_inspector {
+            return;
+        }
         value.diagnostic_with(
             format!("`{}` is read from profiler reports, but the case has no `profile`", metric.name),
             "add `[case.profile]`",

@@ -8,7 +8,7 @@ use super::{CaseEnd, workload};
 use crate::facts::{FACTS, requirement_keys};
 use crate::form::{Condition, Form, Key, Type, names};
 use job::window::Way;
-use model::artefact::JOB_PROPERTIES;
+use model::artefact::{EvidenceSource, JOB_PROPERTIES};
 use recipes::catalogue::Catalogue;
 use recipes::kernel_class::CLASSES;
 
@@ -86,6 +86,7 @@ pub(super) fn case() -> Form {
         Type::Pattern("^groups of +[0-9]+ *$"),
         Type::WHOLE,
     ]);
+    let sources = Type::list(Type::OneOf(|_| names(&EvidenceSource::ALL)));
     let counters_type = Type::Either(vec![Type::Boolean, Type::table(counters())]);
     let properties = JOB_PROPERTIES.iter().map(|property| {
         Key::usual(property.key, property.default, Type::Whole(property.range.clone()), property.about)
@@ -120,7 +121,12 @@ pub(super) fn case() -> Form {
             "whether and how EFA counters are read",
         ),
         Key::optional("profile", Type::table(profile()), "Nsight Systems around the workload"),
-        Key::optional("evidence", Type::table(evidence()), "what ranks write of themselves, without a profiler"),
+        Key::optional(
+            "evidence",
+            Type::Either(vec![sources, Type::table(evidence())]),
+            "`[\"nsys\", \"inspector\", \"log\"]`: what records the calls of ranks, in order of preference; or what they write \
+             of themselves beside a profiler",
+        ),
     ])
     .and(properties)
     .and([

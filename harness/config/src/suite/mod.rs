@@ -25,7 +25,7 @@ pub use workload::{
     variables,
 };
 
-pub use ::model::artefact::CaseEnd;
+pub use ::model::artefact::{CaseEnd, EvidenceSource};
 
 use crate::facts::Requirement;
 use ::model::artefact::JobProperties;
@@ -158,9 +158,13 @@ pub struct Counters {
     pub between: Option<u32>,
 }
 
-/// What ranks write of themselves without a profiler: `[case.evidence]`.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+/// By what the calls of ranks are recorded: `evidence`, a table or a list of sources.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
+    /// In order of preference: each job uses the first that all of its nodes have. Empty where the case has no list.
+    pub order: Vec<EvidenceSource>,
+    /// Recipe `nccl_log` is there for the list alone: only jobs whose source is the log write one.
+    pub adds_log: bool,
     /// NCCL's Inspector records their calls; recipe `inspector` is added.
     pub inspector: bool,
     /// Whether each job is rerun without Inspector, and what it may cost of rates and times: a fraction.

@@ -25,26 +25,59 @@ pub(super) const TRACES: [&str; 13] = [
     "nvvideo",
 ];
 
-pub(super) fn read(
+/// What stands for a case whose `evidence` lists nsys, and that has no table.
+pub(super) fn usual(
     value: &Value<'_>,
     workload: Option<&Workload>,
     placement: Option<Placement>,
 ) -> Option<Profile> {
+    if is_refused(value, workload, placement) {
+        return None;
+    }
+    Some(Profile {
+        ranks: Ranks::OnePerNode,
+        trace: USUAL_TRACE.map(str::to_owned).to_vec(),
+        window: Window::Whole,
+        efa: true,
+        gpu_metrics: false,
+        python_functions: None,
+        extra: Vec::new(),
+        unchecked: Vec::new(),
+        keep: Keep::OnFailure,
+        unprofiled_control_run: None,
+    })
+}
+
+const USUAL_TRACE: [&str; 2] = ["cuda", "nvtx"];
+
+/// Whether there is nothing that nsys could profile: an error at the value.
+fn is_refused(value: &Value<'_>, workload: Option<&Workload>, placement: Option<Placement>) -> bool {
     if let Some(why) = workload.and_then(|workload| workload.refuse_profile()) {
         value.diagnostic(why);
-        return None;
+        return true;
     }
     if placement == Some(Placement::EachGpu) {
         value.diagnostic_with(
             "single-GPU runs side by side are not profiled: nsys has one session for a node's GPUs",
             "profile a case that is placed on `each`",
         );
+        return true;
+    }
+    false
+}
+
+pub(super) fn read(
+    value: &Value<'_>,
+    workload: Option<&Workload>,
+    placement: Option<Placement>,
+) -> Option<Profile> {
+    if is_refused(value, workload, placement) {
         return None;
     }
     let table = value.table()?;
     let ranks = table.get("ranks").map_or(Some(Ranks::OnePerNode), |value| ranks(&value));
-    let trace =
-        table.get("trace").map_or(Some(vec!["cuda".to_owned(), "nvtx".to_owned()]), |value| trace(&value));
+    let usual_trace = || Some(USUAL_TRACE.map(str::to_owned).to_vec());
+    let trace = table.get("trace").map_or_else(usual_trace, |value| trace(&value));
     let window = window(&table);
     let never = workload.zip(window.as_ref()).and_then(|(workload, window)| workload.refuse_window(window));
     if let Some((key, (why, instead))) = never

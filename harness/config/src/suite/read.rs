@@ -151,7 +151,7 @@ fn read_case(
     let counters = read_counters(table, workload.as_ref());
     let profile = table.get("profile").and_then(|value| profile::read(&value, workload.as_ref(), placement));
     let recipes = with_window(table, recipes, profile.as_ref());
-    let (evidence, recipes) = evidence::read(table, recipes, workload.as_ref(), placement);
+    let (evidence, profile, recipes) = evidence::read(table, profile, recipes, workload.as_ref(), placement);
     let mut properties = JobProperties { stall_s, ..JobProperties::default() };
     for property in &JOB_PROPERTIES {
         let value = table.get(property.key).and_then(|value| value.whole(property.range.clone()));

@@ -206,3 +206,50 @@ proptest::proptest! {
         let _ = Suite::read(&String::from_utf8_lossy(&text), "x.toml", &Catalogue::built_in());
     }
 }
+
+/// One case of nccl-tests with these lines, and the errors of it.
+fn errors_of(lines: &str) -> Vec<String> {
+    let text = format!(
+        "instance = \"p5\"\nabout = \"x\"\n[[case]]\nname = \"one\"\nplacement = \"all\"\n\
+         workload = {{ kind = \"nccl-tests\", op = \"all_reduce\", from = \"1MiB\", to = \"1MiB\" }}\n\
+         recipes = [\"nccl_tests\"]\n{lines}\n"
+    );
+    match Suite::read(&text, "suites/x.toml", &Catalogue::built_in()) {
+        Ok(_) => Vec::new(),
+        Err(diagnostics) => diagnostics.to_string().lines().map(str::to_owned).collect(),
+    }
+}
+
+#[test]
+fn an_order_of_evidence_has_known_sources_each_once() {
+    assert_eq!(errors_of("evidence = [\"nsys\", \"inspector\", \"log\"]"), [] as [String; 0]);
+    for (lines, expected) in [
+        ("evidence = [\"nsys\", \"inspectr\"]", "did you mean `inspector`?"),
+        ("evidence = [\"nsys\", \"log\", \"nsys\"]", "`evidence` lists `nsys` twice"),
+        ("evidence = []", "`evidence` is empty"),
+        ("profile = {}\nevidence = [\"log\"]", "`evidence` does not list `nsys`"),
+    ] {
+        let errors = errors_of(lines).join("\n");
+        assert!(errors.contains(expected) && errors.contains("suites/x.toml:8:"), "{lines}: {errors}");
+    }
+}
+
+#[test]
+fn an_order_of_evidence_brings_a_profile_and_the_recipes_that_read_it() {
+    let read = |lines: &str| {
+        let text = format!(
+            "instance = \"p5\"\nabout = \"x\"\n[[case]]\nname = \"one\"\nplacement = \"all\"\nworkload = {{ kind = \
+             \"nccl-tests\", op = \"all_reduce\", from = \"1MiB\", to = \"1MiB\" }}\n{lines}\n"
+        );
+        let suite = Suite::read(&text, "suites/x.toml", &Catalogue::built_in());
+        suite.map_err(|why| why.to_string()).expect("good").cases.remove(0)
+    };
+    let case = read("recipes = [\"nccl_tests\"]\nevidence = [\"inspector\", \"nsys\", \"log\"]");
+    let order = case.evidence.order.iter().map(|source| source.name()).collect::<Vec<_>>();
+    assert_eq!(order, ["inspector", "nsys", "log"]);
+    assert_eq!(case.recipes, ["nccl_tests", "inspector", "nccl_log"]);
+    let table = read("recipes = [\"nccl_tests\"]\nprofile = {}").profile;
+    assert!(case.profile.is_some() && case.profile == table && case.evidence.adds_log);
+    let own = read("recipes = [\"nccl_log\"]\nevidence = [\"log\"]");
+    assert!(own.recipes == ["nccl_log"] && !own.evidence.adds_log && own.profile.is_none());
+}

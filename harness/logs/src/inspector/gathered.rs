@@ -46,9 +46,17 @@ struct Open {
 }
 
 /// Nothing where the text is not such a one.
-pub fn read(mut from: impl BufRead) -> io::Result<Option<Gathered>> {
+pub fn read(from: impl BufRead) -> io::Result<Option<Gathered>> {
+    read_by(Reader::default(), from)
+}
+
+/// The same with each call by itself.
+pub fn read_calls(from: impl BufRead) -> io::Result<Option<Gathered>> {
+    read_by(Reader::keeping_calls(), from)
+}
+
+fn read_by(mut reader: Reader, mut from: impl BufRead) -> io::Result<Option<Gathered>> {
     let mut gathered = Gathered::default();
-    let mut reader = Reader::default();
     let mut open: Option<Open> = None;
     let mut line = Vec::new();
     let mut is_first = true;
@@ -138,6 +146,22 @@ mod tests {
         assert_eq!(read.log.records, 1);
         let codes: Vec<&str> = read.log.findings.iter().map(|it| it.code.as_str()).collect();
         assert!(codes.contains(&"inspector-cut") && codes.contains(&"inspector-ranks"), "{codes:?}");
+    }
+
+    #[test]
+    fn each_call_is_kept_where_that_is_asked_for() {
+        let host = call(1).replace("\"coll_sn\":0", "\"coll_sn\":3,\"coll_timing_source\":\"kernel_cpu\"");
+        let text = format!("harness-inspector 1\n== file a 9 9\n{}\n{host}\n\n== end\n", call(0));
+        let read = |text: &str| super::read_calls(text.as_bytes()).expect("read").expect("such a text").log;
+        let log = read(&text);
+        let calls: Vec<_> =
+            log.calls.iter().map(|it| (log.members[it.member].rank, it.number, it.gpu_us)).collect();
+        assert_eq!(calls, [(0, 0, Some(10.0)), (1, 3, None)]);
+        assert_eq!(
+            (log.operations[log.calls[1].operation].as_str(), log.calls[1].bytes),
+            ("AllReduce", 8192)
+        );
+        assert_eq!(super::read(text.as_bytes()).expect("read").expect("such a text").log.calls, []);
     }
 
     #[test]

@@ -43,6 +43,27 @@ pub struct InspectorLog {
     pub gauges: Vec<Gauge>,
     /// Such as `inspector-dropped` and `inspector-gaps`.
     pub findings: Vec<Finding>,
+    /// Each call by itself, where it was asked for.
+    #[serde(skip)]
+    pub calls: Vec<RankCall>,
+    /// Their operations.
+    #[serde(skip)]
+    pub operations: Vec<String>,
+}
+
+/// One call by one rank of a communicator.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RankCall {
+    /// Index into `InspectorLog::members`.
+    pub member: usize,
+    /// Index into `InspectorLog::operations`.
+    pub operation: usize,
+    /// From 0, of its operation and communicator; sends and receives share one count.
+    pub number: u64,
+    /// As the caller gave it: of `AllGather` and `ReduceScatter` the share of one rank.
+    pub bytes: u64,
+    /// Microseconds by the GPU's clock, waiting for others included; nothing where it was timed on the host, or not at all.
+    pub gpu_us: Option<f64>,
 }
 
 /// A rank of a communicator, as one process recorded it.
@@ -136,6 +157,11 @@ const MOST_GAUGE_BYTES: usize = 256 << 20;
 const GAUGE_BYTES: usize = 1024;
 
 impl Reader {
+    /// One that keeps each call by itself, and not their sums alone.
+    pub fn keeping_calls() -> Reader {
+        Reader { tables: Tables::keeping_calls(), ..Reader::default() }
+    }
+
     /// Reads to the end. Where the stream breaks off, what was read before counts.
     pub fn read(&mut self, from: impl BufRead, file: &str) -> io::Result<()> {
         let mut pieces = Pieces::new(from);

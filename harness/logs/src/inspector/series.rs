@@ -1,12 +1,14 @@
 //! Sums over records in bounded memory: what each rank called, how long it took, and which numbers are missing.
 
 use super::record::{Call, Identity, Stats};
-use super::{InspectorLog, MemberRecords, Series, Spread};
+use super::{InspectorLog, MemberRecords, RankCall, Series, Spread};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Ranks of communicators, and rows; what is beyond them is counted and left out.
 const MOST_MEMBERS: usize = 200_000;
 const MOST_SERIES: usize = 400_000;
+/// Calls that are kept one by one.
+const MOST_CALLS: usize = 4_000_000;
 /// The usual size of a ring.
 const RING: u64 = 1024;
 
@@ -18,6 +20,8 @@ pub(super) struct Tables {
     operations: Vec<String>,
     series: BTreeMap<Key, Sums>,
     numbers: BTreeMap<(usize, usize), Numbers>,
+    /// Where they are wanted.
+    calls: Option<Vec<RankCall>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,6 +97,10 @@ impl Sum {
 }
 
 impl Tables {
+    pub(super) fn keeping_calls() -> Tables {
+        Tables { calls: Some(Vec::new()), ..Tables::default() }
+    }
+
     fn member(&mut self, identity: &Identity) -> Option<usize> {
         if let Some(at) = self.members.get(identity) {
             return Some(*at);
@@ -123,6 +131,13 @@ impl Tables {
         let key = Key { member, operation, bytes: call.bytes };
         if self.series.len() >= MOST_SERIES && !self.series.contains_key(&key) {
             return false;
+        }
+        if let Some(calls) = &mut self.calls {
+            if calls.len() >= MOST_CALLS {
+                return false;
+            }
+            let gpu_us = call.time_us.filter(|_| !call.is_timed_on_host);
+            calls.push(RankCall { member, operation, number: call.number, bytes: call.bytes, gpu_us });
         }
         self.records[member] += 1;
         let sums = self.series.entry(key).or_default();
@@ -187,6 +202,8 @@ impl Tables {
         }
         let doubled = processes.into_iter().filter(|(_, processes)| processes.len() > 1);
         facts.doubled = doubled.map(|((communicator, rank), _)| (communicator.to_owned(), rank)).collect();
+        let calls = self.calls.into_iter().flatten();
+        log.calls.extend(calls.map(|call| RankCall { member: places[call.member], ..call }));
         let operations = self.operations;
         log.series.extend(self.series.into_iter().map(|(key, sums)| Series {
             member: places[key.member],
@@ -198,6 +215,7 @@ impl Tables {
             busbw_gb_s: sums.busbw.spread(),
             timed_on_host: sums.timed_on_host,
         }));
+        log.operations = operations;
         let members = &log.members;
         log.series.sort_by(|a, b| {
             let key = |it: &Series| (it.bytes, it.member);

@@ -1,8 +1,8 @@
 //! The plan of a run: what is launched where, and what is asserted of it. No choice is left open in it.
 
 use super::{
-    CaseEnd, ControlRun, Format, JobProperties, Launcher, LeftOut, PlannedBound, PlannedIsolation,
-    WorkloadFacts,
+    CaseEnd, ControlRun, Format, JobProperties, Launcher, LeftOut, PlannedBound, PlannedEvidence,
+    PlannedIsolation, WorkloadFacts,
 };
 use job::profile::{Keep, NsysVersion};
 use job::window::PlannedWindow;
@@ -250,6 +250,9 @@ pub struct PlannedJob {
     /// The job that it is a second attempt of: launched only where the cluster itself ended that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again_of: Option<String>,
+    /// By what its calls are recorded, where the suite names several sources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<PlannedEvidence>,
 }
 
 /// A value that a job reads when it begins: that of a variable where the harness is started.

@@ -139,6 +139,20 @@ impl Call {
 }
 
 impl Kernel {
+    /// One of which only the length is known.
+    pub fn from_length(ns: i64) -> Kernel {
+        Kernel {
+            start: 0,
+            end: ns,
+            device: 0,
+            stream: 0,
+            launch_start: None,
+            launch_end: None,
+            process: 0,
+            name: 0,
+        }
+    }
+
     /// Kernels of one report with one number have one name.
     pub fn name_number(&self) -> u32 {
         self.name
@@ -146,6 +160,11 @@ impl Kernel {
 }
 
 impl NcclCalls {
+    /// Calls of another source than a report, with their kernels, of which no more than the length may be known.
+    pub fn from_records(calls: Vec<Call>, kernels: Vec<Kernel>) -> NcclCalls {
+        NcclCalls { calls, kernels, ..NcclCalls::default() }
+    }
+
     /// What the call, or the group it is in, launched; may be empty.
     pub fn kernels_of(&self, call: &Call) -> &[Kernel] {
         self.kernels.get(call.kernels.start as usize..call.kernels.end as usize).unwrap_or_default()

@@ -45,6 +45,7 @@ impl OfJobs {
             findings: &[ReportFinding::ALL, OwnFinding::ALL],
             reads_nccl_log: false,
             compares_clocks: false,
+            reads_inspector: false,
             run: &*self.run,
         }
     }

@@ -33,6 +33,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     findings: &[],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 

@@ -92,6 +92,8 @@ pub struct RecipeSpec<'a> {
     pub reads_nccl_log: bool,
     /// Whether it compares moments of different nodes: only then does it matter whether their clocks agree.
     pub compares_clocks: bool,
+    /// Whether records of NCCL's Inspector give its metrics, or some of them, where there is no report.
+    pub reads_inspector: bool,
     /// One job's files to its numbers.
     pub run: Run<'a>,
 }

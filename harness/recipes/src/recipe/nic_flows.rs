@@ -48,6 +48,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     findings: &[FlowFinding::ALL, FileFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 

@@ -46,6 +46,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     findings: &[ReportFinding::ALL, NvtxFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 

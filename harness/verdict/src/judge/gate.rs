@@ -307,6 +307,20 @@ fn explains(catalogue: &Catalogue, metric: &str, code: &str) -> bool {
     catalogue.metric(metric).is_some_and(|(recipe, _)| recipe.is_cause(code))
 }
 
+/// The cause of a number that the evidence of its job cannot give.
+const OTHER_EVIDENCE: &str = "other-evidence";
+
+/// Why the job left nothing that the metric is read from, where its case names several sources.
+fn other_evidence(data: &CaseData, job: &str, metric: &str) -> Option<String> {
+    let planned = data.case.jobs.iter().find(|planned| planned.name == job)?;
+    let evidence = planned.evidence.as_ref()?;
+    let (recipe, _) = data.catalogue.metric(metric)?;
+    evidence.without.iter().any(|name| *name == recipe.name).then(|| {
+        let (recipe, source, why) = (recipe.name, evidence.name(), &evidence.why);
+        format!("recipe `{recipe}` does not read `{source}`, the evidence of job {job}: {why}")
+    })
+}
+
 /// Why a number is not there.
 struct Lack {
     cause: String,
@@ -320,6 +334,9 @@ struct Lack {
 fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -> Option<Lack> {
     let lack =
         |cause: &str, why: String| Lack { cause: cause.to_owned(), why, node: None, is_of_no_node: false };
+    if let Some(why) = other_evidence(data, job, metric) {
+        return Some(Lack { is_of_no_node: true, ..lack(OTHER_EVIDENCE, why) });
+    }
     if is_from_reports(data.catalogue, metric) {
         let findings = &data.analysis.jobs.get(job)?.findings;
         let findings = findings.iter().filter(|finding| {
@@ -328,7 +345,12 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
                 && (node.is_none() || finding.node.is_none() || finding.node.as_deref() == node)
         });
         // A window that the program or the workload does not reach, or a full buffer.
+        let planned = data.case.jobs.iter().find(|planned| planned.name == job);
+        let by_inspector = planned.is_some_and(|job| job.is_inspected() && job.profile.is_none());
         let is_of_no_node = |finding: &Finding| {
+            if by_inspector {
+                return true;
+            }
             [mark::MISSED, OUTSIDE_WINDOW].contains(&finding.code.as_str())
                 || matches!(data.catalogue.meaning(&finding.code), Meaning::NotRecorded(_))
         };

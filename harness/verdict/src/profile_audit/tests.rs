@@ -61,6 +61,7 @@ fn job() -> PlannedJob {
         profile: Some(profile()),
         control_run: None,
         again_of: None,
+        evidence: None,
     }
 }
 

@@ -107,6 +107,7 @@ fn case(keep: Keep) -> PlannedCase {
             }),
             control_run: None,
             again_of: None,
+            evidence: None,
         }],
         assertions: Vec::new(),
     }

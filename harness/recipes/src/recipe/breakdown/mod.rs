@@ -67,6 +67,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     findings: &[ReportFinding::ALL, KernelFinding::ALL, BreakdownFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 

@@ -4,12 +4,14 @@
 
 mod least;
 mod logged;
+mod recorded;
 mod reported;
 mod sizes;
 #[cfg(test)]
 mod tests;
 
 use super::efa_traffic::analysis::{DirectionMap, ExpectedNode, TrafficReader};
+use super::inspector::InspectorFinding;
 use super::nccl_profile::printed::Printed;
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload};
 use crate::recipe::shared_findings::{CallFinding, ReportFinding};
@@ -19,6 +21,7 @@ use metric::finding::Finding;
 use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Dim, Dims, Files, MetricSpec, Role};
+use recorded::Recorded;
 use reported::Reported;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -36,12 +39,13 @@ const fn job_metric(name: &'static str, about: &'static str, unit: Unit) -> Metr
 
 const ACCOUNTS: MetricSpec = count(
     "crosscheck.accounts",
-    "number of sources for a rank's calls: NCCL's log, its report, the output of nccl-tests",
+    "number of sources for a rank's calls: NCCL's log, its report or its records of NCCL's Inspector, the output of \
+     nccl-tests",
     Better::Higher,
 );
 const COMPARED: MetricSpec = count(
     "crosscheck.calls_compared",
-    "calls of a rank that are in both its report and NCCL's log",
+    "calls of a rank that are in NCCL's log and in its report, or its records of NCCL's Inspector",
     Better::Neither,
 );
 const DISAGREE: MetricSpec = count(
@@ -81,12 +85,14 @@ const SHARE: MetricSpec = job_metric(
 /// Reads nsys reports, NCCL's log, the output of nccl-tests and EFA counters.
 pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "cross_checks",
-    about: "independent sources of one job compared: NCCL's log, reports, the output of nccl-tests, EFA counters",
+    about: "independent sources of one job compared: NCCL's log, reports or records of NCCL's Inspector, the output of \
+            nccl-tests, EFA counters",
     metrics: &[ACCOUNTS, COMPARED, DISAGREE, WITHOUT_CALLS, WITHOUT_KERNELS, OF_ANOTHER, EFA, LEAST, SHARE],
     tables: nsys::nccl::TABLES_AND_DIAGNOSTICS,
-    findings: &[ReportFinding::ALL, CallFinding::ALL, CrossFinding::ALL],
+    findings: &[ReportFinding::ALL, CallFinding::ALL, CrossFinding::ALL, InspectorFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: true,
     run: &run,
 };
 
@@ -99,6 +105,9 @@ finding_kinds! {
         NoCounters = "crosscheck-no-counters": NoNumber,
         LogAndReport = "crosscheck-log-and-report": Note,
         NoSizes = "crosscheck-no-sizes": Note,
+        NoKernels = "crosscheck-no-kernels": NoNumber,
+        LogAndRecords = "crosscheck-log-and-records": Note,
+        RecordsAndPrint = "crosscheck-records-and-print": Note,
         LogAndPrint = "crosscheck-log-and-print": Note,
         ReportAndPrint = "crosscheck-report-and-print": Note,
         KernelsWithoutCalls = "crosscheck-kernels-without-calls": Note,
@@ -116,10 +125,12 @@ const LOST: f64 = 0.001;
 const UNEXPLAINED: f64 = 3.0;
 
 /// One rank by all its sources.
+#[derive(Default)]
 struct Rank<'a> {
     node: String,
     logged: Option<&'a Process>,
     reported: Option<Reported>,
+    recorded: Option<Recorded>,
 }
 
 fn run(job: &JobInput) -> Output {
@@ -145,11 +156,16 @@ fn run(job: &JobInput) -> Output {
     let mut ranks: BTreeMap<u64, Rank> = BTreeMap::new();
     for (rank, process) in logged {
         let node = node_of(job, &process.host);
-        ranks.insert(rank, Rank { node, logged: Some(process), reported: None });
+        ranks.insert(rank, Rank { node, logged: Some(process), reported: None, recorded: None });
     }
     for (rank, (node, reported)) in reported {
-        let it = ranks.entry(rank).or_insert(Rank { node: String::new(), logged: None, reported: None });
+        let it = ranks.entry(rank).or_insert_with(Rank::default);
         (it.node, it.reported) = (node, Some(reported));
+    }
+    for (rank, node, recorded) in recorded::ranks(job, &mut output) {
+        let it = ranks.entry(rank).or_insert_with(Rank::default);
+        it.node = node.unwrap_or_else(|| std::mem::take(&mut it.node));
+        it.recorded = Some(recorded);
     }
     for (number, rank) in &ranks {
         compare_rank(job, *number, rank, printed.as_ref(), &mut output);
@@ -211,7 +227,8 @@ fn reports(job: &JobInput, output: &mut Output) -> BTreeMap<u64, (String, Report
 
 fn compare_rank(job: &JobInput, number: u64, rank: &Rank, printed: Option<&Printed>, output: &mut Output) {
     let dims = || job.dims().with(Dim::Rank, number).with(Dim::Node, rank.node.as_str());
-    let accounts = [rank.logged.is_some(), rank.reported.is_some(), printed.is_some()];
+    let of_its_own = rank.reported.is_some() || rank.recorded.is_some();
+    let accounts = [rank.logged.is_some(), of_its_own, printed.is_some()];
     output.metrics.push(ACCOUNTS.of(dims(), accounts.iter().filter(|is_there| **is_there).count() as f64));
     let mut disagree = None;
     let mut differs = |code: &str, count: u64, why: Option<String>, output: &mut Output| {
@@ -240,6 +257,21 @@ fn compare_rank(job: &JobInput, number: u64, rank: &Rank, printed: Option<&Print
                 compared.unsized_calls
             );
             output.findings.push(Finding::new(CrossFinding::NoSizes.code(), why).node(rank.node.as_str()));
+        }
+    }
+    if let Some(recorded) = &rank.recorded {
+        if let Some(logged) = rank.logged {
+            let (calls, disagree, first) = recorded.with_log(&logged.calls);
+            output.metrics.push(COMPARED.of(dims(), calls as f64));
+            let why = first.map(|first| {
+                format!("{disagree} of {calls} calls differ between records and NCCL's log: {first}")
+            });
+            differs(CrossFinding::LogAndRecords.code(), disagree, why, output);
+        }
+        if let Some(printed) = printed {
+            let difference = recorded.with_print(printed).err();
+            let why = difference.map(|it| format!("records contradict the output of nccl-tests: {it}"));
+            differs(CrossFinding::RecordsAndPrint.code(), u64::from(why.is_some()), why, output);
         }
     }
     if let Some(printed) = printed {

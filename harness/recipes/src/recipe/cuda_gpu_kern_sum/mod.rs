@@ -79,6 +79,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     findings: &[ReportFinding::ALL, KernelFinding::ALL, KernelSumFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 

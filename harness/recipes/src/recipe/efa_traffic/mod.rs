@@ -103,6 +103,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     findings: &[EfaFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 

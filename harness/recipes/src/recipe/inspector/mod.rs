@@ -1,11 +1,13 @@
 //! Bus bandwidth, calls and losses of each rank, from what NCCL's Inspector recorded. `logs::inspector` reads it; the plan
 //! has it written. A call without a record was lost or filtered, and is never taken for one that was not made.
 
+mod calls;
 mod overhead;
 mod ranks;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use calls::{RankTimes, times_of_ranks};
 pub use overhead::overheads;
 
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload, read_stream};
@@ -75,6 +77,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     findings: &[InspectorFinding::ALL, FROM_READER, FileFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: true,
     run: &run,
 };
 
@@ -98,7 +101,7 @@ pub const WITHOUT_RECORDS: [&str; 2] =
     [InspectorFinding::NoRecords.code(), InspectorFinding::RankMissing.code()];
 
 /// Findings of the reader that explain a missing number.
-const FROM_READER: &[FindingKind] = &[
+pub(crate) const FROM_READER: &[FindingKind] = &[
     FindingKind { code: "inspector-processes", means: Meaning::NoNumber },
     FindingKind { code: "inspector-no-room", means: Meaning::NoNumber },
     FindingKind { code: "inspector-host-times", means: Meaning::NoNumber },
@@ -136,13 +139,8 @@ fn run(job: &JobInput) -> Output {
         if let Some(why) = filtered(job, &read) {
             find(InspectorFinding::Filtered, why);
         }
-        let is_useless = read.log.findings.iter().any(|finding| {
-            matches!(
-                finding.code.as_str(),
-                "inspector-processes" | "inspector-no-room" | "inspector-disagrees"
-            )
-        });
-        let is_whole = read.is_complete && read.log.records > 0 && ranks.are_all_there() && !is_useless;
+        let is_whole =
+            read.is_complete && read.log.records > 0 && ranks.are_all_there() && useless(&read).is_none();
         output.findings.extend(read.log.findings.iter().map(|finding| {
             let mut finding = finding.clone();
             finding.node = finding.node.map(|host| ranks.node_of_host(&host).unwrap_or(&host).to_owned());
@@ -153,6 +151,12 @@ fn run(job: &JobInput) -> Output {
         }
     }
     output
+}
+
+/// The finding of the reader by which no number of the records can be trusted.
+fn useless(read: &Gathered) -> Option<&Finding> {
+    const CODES: [&str; 3] = ["inspector-processes", "inspector-no-room", "inspector-disagrees"];
+    read.log.findings.iter().find(|finding| CODES.contains(&finding.code.as_str()))
 }
 
 /// Sizes of the sweep that the plugin was set to leave out.

@@ -130,6 +130,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     findings: &[NcclLogFinding::ALL, FROM_READER, FileFinding::ALL],
     reads_nccl_log: true,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 

@@ -50,7 +50,12 @@ pub(super) fn rows(job: &JobInput, printed: &Printed, ranks: &[RankRows], output
         if row.time_us > 0.0 {
             output.metrics.push(RATIO.of(dims(), profiled_us / row.time_us));
         }
-        transfer(job, printed, row, &timed, output);
+        let of_rank = |(file, timed): &(&InputFile, &Timed)| RankKernels {
+            rank: file.rank,
+            node: file.node.clone(),
+            kernels_ns: timed.kernels_ns.clone(),
+        };
+        transfer(job, printed, row, &timed.iter().map(of_rank).collect::<Vec<_>>(), output);
         if let Some(why) = contradiction(row, profiled_us, timed.len()) {
             let of = format!("{} of {} bytes, {}", printed.op, row.size_bytes, placement.name());
             let why = format!("{of}: {why}");
@@ -78,22 +83,29 @@ fn contradiction(row: &Row, profiled_us: f64, ranks: usize) -> Option<String> {
     })
 }
 
+/// How long the kernels of the timed operations of one row took on one rank.
+pub(super) struct RankKernels {
+    pub rank: Option<u32>,
+    pub node: Option<String>,
+    /// In the order of the operations, which is the same for all ranks.
+    pub kernels_ns: Vec<u64>,
+}
+
 /// The fastest rank of each operation arrived last and did not wait: its kernel is the transfer, and the excess of the
 /// others is waiting.
-fn transfer(
+pub(super) fn transfer(
     job: &JobInput,
     printed: &Printed,
     row: &Row,
-    timed: &[(&InputFile, &Timed)],
+    timed: &[RankKernels],
     output: &mut Output,
 ) {
-    let count = timed.iter().map(|(_, timed)| timed.kernels_ns.len()).min().unwrap_or(0);
+    let count = timed.iter().map(|rank| rank.kernels_ns.len()).min().unwrap_or(0);
     if count == 0 {
         return;
     }
-    let fastest: Vec<u64> = (0..count)
-        .map(|at| timed.iter().map(|(_, timed)| timed.kernels_ns[at]).min().unwrap_or_default())
-        .collect();
+    let fastest: Vec<u64> =
+        (0..count).map(|at| timed.iter().map(|rank| rank.kernels_ns[at]).min().unwrap_or_default()).collect();
     let dims = || dims(job, printed, row);
     let mean_us = fastest.iter().map(|ns| u128::from(*ns)).sum::<u128>() as f64
         / 1e3
@@ -102,12 +114,12 @@ fn transfer(
         let algbw = printed.op.algbw_gb_s(row.size_bytes, printed.ranks, mean_us);
         output.metrics.push(BUSBW.of(dims(), algbw * printed.op.bus_factor(printed.ranks)));
     }
-    for (file, timed) in timed {
-        let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
+    for rank in timed {
+        let (Some(number), Some(node)) = (rank.rank, &rank.node) else { continue };
         let waited: u128 =
-            timed.kernels_ns.iter().zip(&fastest).map(|(ns, least)| u128::from(ns - least)).sum();
+            rank.kernels_ns.iter().zip(&fastest).map(|(ns, least)| u128::from(ns - least)).sum();
         let wait_us = waited as f64 / 1e3 / count as f64;
-        let dims = dims().with(Dim::Rank, rank).with(Dim::Node, node.as_str());
+        let dims = dims().with(Dim::Rank, number).with(Dim::Node, node.as_str());
         output.metrics.push(WAIT.of(dims, wait_us));
     }
 }

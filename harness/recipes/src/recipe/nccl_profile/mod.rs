@@ -3,11 +3,13 @@
 //! other the printed numbers cannot be trusted, and both are reported.
 
 mod compared;
+pub(super) mod inspected;
 pub(super) mod printed;
 mod rank;
 #[cfg(test)]
 mod tests;
 
+use super::inspector::{self, InspectorFinding};
 use super::nccl_tests::nccl_metric;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
 use crate::recipe::shared_findings::{CallFinding, ReportFinding};
@@ -57,15 +59,22 @@ const WAIT: MetricSpec = MetricSpec::new(
 )
 .per(&[Dim::Rank, Dim::Node, Dim::Op, Dim::SizeBytes, Dim::Place]);
 
-/// Reads nsys reports and the output of nccl-tests.
+/// Reads nsys reports, or records of NCCL's Inspector, and the output of nccl-tests.
 pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_profile",
-    about: "the output of nccl-tests compared with nsys reports",
+    about: "the output of nccl-tests compared with nsys reports, or with records of NCCL's Inspector",
     metrics: &[TIME, RATIO, BUSBW, RANKS, WAIT],
     tables: nsys::nccl::TABLES_AND_DIAGNOSTICS,
-    findings: &[ReportFinding::ALL, CallFinding::ALL, ProfileFinding::ALL],
+    findings: &[
+        ReportFinding::ALL,
+        CallFinding::ALL,
+        ProfileFinding::ALL,
+        InspectorFinding::ALL,
+        inspector::FROM_READER,
+    ],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: true,
     run: &run,
 };
 
@@ -75,6 +84,7 @@ finding_kinds! {
         NotCompared = "profile-not-compared": NoNumber,
         CallsDisagree = "profile-calls-disagree": NoNumber,
         TimeDisagrees = "profile-time-disagrees": Note,
+        NoLaunches = "profile-no-launches": NoNumber,
     }
 }
 
@@ -84,8 +94,9 @@ fn run(job: &JobInput) -> Output {
         return output;
     }
     let exports: Vec<&InputFile> = job.files_of(FileRole::NsysExport).collect();
+    let records = job.files_of(FileRole::Inspector).next().filter(|_| exports.is_empty());
     // The collector reports missing reports.
-    if exports.is_empty() {
+    if exports.is_empty() && records.is_none() {
         return output;
     }
     let printed = match Printed::read(job) {
@@ -95,6 +106,10 @@ fn run(job: &JobInput) -> Output {
             return output;
         }
     };
+    if let Some(file) = records {
+        inspected::rows(job, &printed, file, &mut output);
+        return output;
+    }
     let mut ranks = Vec::new();
     let mut whole = job.has_every_export();
     for file in exports {

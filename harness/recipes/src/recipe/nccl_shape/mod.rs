@@ -92,6 +92,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     findings: &[ShapeFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 

@@ -92,6 +92,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     findings: &[FileFinding::ALL, RowFinding::ALL, RunFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 

@@ -47,6 +47,7 @@ pub use columns::{OutputTable, TableDoc};
 pub(crate) use groups::CHARTS;
 pub use groups::{COMPOSITE, GROUPS, Group, group_of};
 pub(crate) use maps::{NicRates, capture_files, capture_rates, report_rates};
+pub use nccl::{Inspected, is_inspected, survey_records};
 pub use report_counts::ReportCounts;
 pub(crate) use survey::SUMMARY_CHARTS;
 pub use survey::{Input, Outcome, Part, Progress, Survey, join, part, survey};

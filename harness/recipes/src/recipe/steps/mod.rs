@@ -59,6 +59,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     findings: &[ReportFinding::ALL, StepFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 

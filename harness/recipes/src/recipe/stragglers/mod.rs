@@ -87,6 +87,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     findings: &[ReportFinding::ALL, StragglerFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: true,
+    reads_inspector: false,
     run: &run,
 };
 

@@ -161,6 +161,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     findings: &[TrainingFinding::ALL, FileFinding::ALL, RateFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 

@@ -57,6 +57,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     findings: &[ReportFinding::ALL, WindowFinding::ALL, RateFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 

@@ -176,3 +176,20 @@ fn samplers_that_end_on_all_nodes_of_a_job_make_no_node_suspect() {
     assert_eq!(ended(&["n1", "n2"]), []);
     assert_eq!(ended(&["n2"]), [Some("n2".to_owned())]);
 }
+
+#[test]
+fn a_number_that_the_evidence_of_a_job_cannot_give_is_inconclusive_with_the_choice_as_reason() {
+    let mut world = World::new(at_least(1.0));
+    world.case.assertions[0].metric = "kernel.share".into();
+    let why = "no nsys on n2: no such program: nsys".to_owned();
+    let without = vec!["cuda_gpu_kern_sum".to_owned()];
+    let source = Some(model::artefact::EvidenceSource::Inspector);
+    world.case.jobs[0].evidence = Some(model::artefact::PlannedEvidence { source, why, without });
+    let verdict = world.one();
+    assert_eq!((verdict.status, verdict.cause.as_deref()), (Status::Inconclusive, Some("other-evidence")));
+    let expected =
+        "recipe `cuda_gpu_kern_sum` does not read `inspector`, the evidence of job j: no nsys on n2";
+    assert!(verdict.message.contains(expected), "{}", verdict.message);
+    let outcomes = world.judged().outcomes.jobs;
+    assert!(outcomes.iter().all(|outcome| outcome.bad.is_none()), "{outcomes:?}");
+}

@@ -113,6 +113,7 @@ impl World {
             profile: None,
             control_run: None,
             again_of: None,
+            evidence: None,
         };
         World {
             case: PlannedCase {

@@ -1,6 +1,7 @@
 //! Recipes over NCCL calls in reports. `nsys::nccl` reads calls, their payloads and their kernels.
 
 mod buckets;
+mod inspected;
 mod means;
 mod messages;
 mod msg;
@@ -15,6 +16,7 @@ mod sum;
 #[cfg(test)]
 mod tests;
 
+pub use inspected::{Inspected, is_inspected, survey_records};
 pub(super) use msg::NCCL_MSG;
 pub(super) use projected::NCCL_GPU_PROJ_SUM;
 pub(super) use sum::NCCL_SUM;

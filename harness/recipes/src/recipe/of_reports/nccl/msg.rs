@@ -222,17 +222,21 @@ const PRINTED: ArgumentSpec = argument!(
 pub(super) struct Extract {
     pub nccl: NcclCalls,
     pub printed: Option<Printed>,
+    /// Only how long calls took is known, and neither when nor where: records of NCCL's Inspector.
+    #[serde(default)]
+    pub has_lengths_only: bool,
 }
 
 fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Extract, u64)>, ExportError> {
     let nccl = NcclCalls::read(trace)?.filter(|nccl| !nccl.calls.is_empty());
     Ok(nccl.map(|nccl| {
         let calls = nccl.calls.len() as u64;
-        (Extract { nccl, printed: printed::read(trace, arguments.text(&PRINTED)) }, calls)
+        let printed = printed::read(trace, arguments.text(&PRINTED));
+        (Extract { nccl, printed, has_lengths_only: false }, calls)
     }))
 }
 
-fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
+pub(super) fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
     let mut made = Made::default();
     let messages = messages::all(reports, arguments, &mut made.notes);
     let outputs = reports.iter().filter_map(|report| report.extract.printed.as_ref());

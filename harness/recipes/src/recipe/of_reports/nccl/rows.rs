@@ -17,7 +17,9 @@ const TIME: Quantity = Quantity::Nanoseconds;
 /// The input of a row.
 struct Row<'a> {
     message: &'a Message<'a>,
+    /// None where only their length is known.
     kernels: &'a [Kernel],
+    has_lengths_only: bool,
     of_all: &'a SharedValues,
 }
 
@@ -65,13 +67,13 @@ pub(super) fn result_table(
         made("Instance", number(), |row| Some(row.message.instance.into())),
         made("Part", Holds::Words(named(&PARTS.map(Part::name))), |row| row.message.part.map(part)),
         made("Placement", Holds::Words(named(&PLACEMENTS.map(Placement::name))), |row| row.key().placement),
-        made("Start", time(), |row| Some(row.message.call.start)),
-        made("End", time(), |row| Some(row.message.call.end)),
-        made("PID", number(), |row| Some(pid_of(row.message.call.global_tid))),
-        made("TID", number(), |row| Some(tid_of(row.message.call.global_tid))),
-        made("Kernels", number(), |row| Some(row.message.call.kernels.len() as i64)),
-        made("Kernel Start", time(), |row| Some(row.message.span?.0)),
-        made("Kernel End", time(), |row| Some(row.message.span?.1)),
+        made("Start", time(), |row| row.recorded(|row| Some(row.message.call.start))),
+        made("End", time(), |row| row.recorded(|row| Some(row.message.call.end))),
+        made("PID", number(), |row| row.recorded(|row| Some(pid_of(row.message.call.global_tid)))),
+        made("TID", number(), |row| row.recorded(|row| Some(tid_of(row.message.call.global_tid)))),
+        made("Kernels", number(), |row| row.recorded(|row| Some(row.message.call.kernels.len() as i64))),
+        made("Kernel Start", time(), |row| row.recorded(|row| Some(row.message.span?.0))),
+        made("Kernel End", time(), |row| row.recorded(|row| Some(row.message.span?.1))),
         made("Kernel Duration", time(), |row| {
             row.message.span.and_then(|(start, end)| end.checked_sub(start))
         }),
@@ -87,8 +89,9 @@ pub(super) fn result_table(
     // A block of all columns at a time, so that each message comes near once and not for every column.
     let blocks = messages.all.par_chunks(BLOCK).map(|messages| {
         let rows = messages.iter().map(|message| {
-            let kernels = reports[message.report as usize].extract.nccl.kernels_of(message.call);
-            Row { message, kernels, of_all: &of_all }
+            let Extract { nccl, has_lengths_only, .. } = reports[message.report as usize].extract;
+            let kernels = if *has_lengths_only { &[] } else { nccl.kernels_of(message.call) };
+            Row { message, kernels, has_lengths_only: *has_lengths_only, of_all: &of_all }
         });
         let rows: Vec<Row> = rows.collect();
         columns.iter().map(|column| (column.rows)(&rows)).collect()
@@ -109,6 +112,11 @@ pub(super) fn result_table(
 }
 
 impl Row<'_> {
+    /// What records of lengths alone do not say.
+    fn recorded(&self, value: impl Fn(&Row) -> Option<i64>) -> Option<i64> {
+        if self.has_lengths_only { None } else { value(self) }
+    }
+
     fn key(&self) -> &KeyValues {
         &self.of_all.keys[self.message.key as usize]
     }

@@ -29,7 +29,7 @@ fn surveyed(name: &str, words: &[&str], reports: &[Made]) -> Outcome {
     outcome
 }
 
-fn cells(outcome: &Outcome, table: &str, column: &str) -> Vec<String> {
+pub(super) fn cells(outcome: &Outcome, table: &str, column: &str) -> Vec<String> {
     let result_table = &outcome.tables.iter().find(|(name, _)| *name == table).expect(table).1;
     let column = &result_table.column(column).unwrap_or_else(|| panic!("{column} of {table}")).values;
     let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
