@@ -39,7 +39,8 @@ pub(super) fn read(tables: &[Value<'_>], nodes: Option<&[String]>) -> BTreeMap<S
         let machine = table.get("machine").and_then(|value| value.non_empty_text());
         let numbers = |key: &'static str, is_number: fn(usize, &str) -> bool| {
             let value = table.get(key)?;
-            let listed: Vec<Vec<String>> = value.texts().iter().map(|text| words(text, is_number)).collect();
+            let listed: Vec<Vec<String>> =
+                value.texts().iter().map(|text| numbers_in(text, is_number)).collect();
             if listed.iter().any(Vec::is_empty) {
                 value.diagnostic(format!("an entry of `{key}` has no number"));
             }
@@ -63,7 +64,7 @@ pub(super) fn read(tables: &[Value<'_>], nodes: Option<&[String]>) -> BTreeMap<S
 }
 
 /// The numbers of an entry, which may be a whole row as a probe and a certificate have it: part, numbers, address.
-fn words(text: &str, is_number: fn(usize, &str) -> bool) -> Vec<String> {
+fn numbers_in(text: &str, is_number: fn(usize, &str) -> bool) -> Vec<String> {
     let all: Vec<&str> = text.split_whitespace().collect();
     let several = all.len() > 1;
     let numbers = all.iter().enumerate().filter(|(at, word)| !several || is_number(*at, word));
@@ -149,8 +150,8 @@ mod tests {
     fn listed(machine: &str, gpus: &[&str], nics: &[&str]) -> DeliveredHardware {
         DeliveredHardware {
             machine: Some(machine.to_owned()),
-            gpus: gpus.iter().map(|text| words(text, is_gpu_number)).collect(),
-            nics: nics.iter().map(|text| words(text, is_nic_number)).collect(),
+            gpus: gpus.iter().map(|text| numbers_in(text, is_gpu_number)).collect(),
+            nics: nics.iter().map(|text| numbers_in(text, is_nic_number)).collect(),
         }
     }
 
