@@ -1,5 +1,5 @@
-//! `[[hardware]]` of an inventory: the numbers of nodes as they were delivered, which `harness accept` compares with those
-//! that it reads.
+//! `[[hardware]]` of an inventory: the numbers of nodes as they were delivered, which `harness accept` compares with
+//! those that it reads.
 
 use crate::form::{Form, Key, Type};
 use crate::toml_reader::Value;

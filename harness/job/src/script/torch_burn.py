@@ -1,8 +1,8 @@
 """Multiplies matrices by PyTorch on all GPUs of a node at once, and prints the lines of gpu-burn.
 
-One process for each GPU. Factors are small whole numbers, so that each product is exact before it is rounded to its type,
-and must equal, element by element, the product that the host computed. Products are compared where they were computed, one of
-each batch; the last is compared on the host.
+One process for each GPU. Factors are small whole numbers, so that each product is exact before it is rounded to its
+type, and must equal, element by element, the product that the host computed. Products are compared where they were
+computed, one of each batch; the last is compared on the host.
 """
 
 import argparse
@@ -89,6 +89,8 @@ def work(given):
     batch = max(1, min(MOST_PRODUCTS, int(BATCH_S / each)))
     operations = 2.0 * given.size**3
     print("ready", flush=True)
+    # All GPUs begin at once: one that ended before the others would look as if it stood still.
+    sys.stdin.readline()
     done = wrong = 0
     start = time.monotonic()
     while time.monotonic() - start < given.seconds:
@@ -114,7 +116,7 @@ class Gpu:
         self.done, self.rate, self.wrong = 0, 0.0, 0
         self.is_ready = self.is_whole = False
         argv = [sys.executable, sys.argv[0], *sys.argv[1:-1], "--worker", sys.argv[-1]]
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.process = subprocess.Popen(argv, env=environment, text=True, **streams)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -131,6 +133,13 @@ class Gpu:
                 self.rate = rate or self.rate
                 self.done, self.wrong = done, wrong
         self.process.wait()
+
+    def begin(self):
+        try:
+            self.process.stdin.write("go\n")
+            self.process.stdin.flush()
+        except OSError:
+            pass  # It has died.
 
     def has_died(self):
         return not self.reader.is_alive() and not self.is_whole
@@ -168,6 +177,8 @@ def main():
     until = time.monotonic() + 300
     while time.monotonic() < until and not all(gpu.is_ready or gpu.has_died() for gpu in gpus):
         time.sleep(0.1)
+    for gpu in gpus:
+        gpu.begin()
     start, step = time.monotonic(), given.seconds / 200
     for line in range(1, 201):
         time.sleep(max(0.0, start + line * step - time.monotonic()))
