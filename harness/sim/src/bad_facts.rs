@@ -131,9 +131,8 @@ static OTHERS: [HostFact; 16] = [
 ];
 
 /// Of a cluster with Kubernetes: all its nodes have these where a fault concerns one of them.
-static KUBERNETES: [HostFact; 6] = [
+static KUBERNETES: [HostFact; 5] = [
     row("node_ready", Is("True"), Is("Unknown")),
-    row("node_pressure", Has(&[]), Has(&["DiskPressure"])),
     row("gpu_labels", Has(&[]), Has(&["nvidia.com/gpu.count=7: nvidia-smi lists 8"])),
     row("mig_labels", Has(&[]), Has(&["nvidia.com/mig.config=all-1g.10gb"])),
     row(

@@ -13,7 +13,7 @@ const LEAST_NODES: usize = 3;
 /// Adds to each node why it does not meet the suite. Gives the facts in which no value is that of most nodes, since they
 /// then speak against none.
 pub fn hold_to(made: &mut Probe, bounds: &[Requirement], alike: &[String]) -> Vec<String> {
-    for node in made.nodes.iter_mut().filter(|node| node.fingerprint.is_some()) {
+    for node in made.nodes.iter_mut().filter(|node| was_asked(node)) {
         let is_known = |bound: &&Requirement| bound.is_known_of(node);
         let unmet: Vec<String> =
             bounds.iter().filter(is_known).filter_map(|bound| bound.unmet(node)).collect();
@@ -42,9 +42,15 @@ pub fn hold_to_delivery(
     })
 }
 
+/// Whether it was to answer. Of one that did not, what Kubernetes reports may say why: a daemon that gives no devices keeps its
+/// pod from starting. One that was left out before has its reason, and may be no culprit.
+fn was_asked(node: &ProbedNode) -> bool {
+    node.fingerprint.is_some() || node.unprobed.is_some()
+}
+
 fn compare(made: &mut Probe, fact: &str) -> Option<String> {
     let mut nodes_of: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for node in &made.nodes {
+    for node in made.nodes.iter().filter(|node| was_asked(node)) {
         if let Some(value) = node.facts.get(fact) {
             nodes_of.entry(value.to_string()).or_default().push(node.node.clone());
         }
@@ -60,7 +66,7 @@ fn compare(made: &mut Probe, fact: &str) -> Option<String> {
         return Some(format!("`{fact}` differs, and no value is that of most nodes: {}", values.join("; ")));
     };
     let usual = usual.clone();
-    for node in &mut made.nodes {
+    for node in made.nodes.iter_mut().filter(|node| was_asked(node)) {
         if node.facts.get(fact).is_some_and(|value| value.to_string() != usual) {
             let why = difference(node, fact, &usual);
             node.unfit.push(why);
@@ -133,6 +139,26 @@ mod tests {
             assert!(notes.len() == 1 && notes[0].contains("no value is that of most nodes"), "{notes:?}");
             assert!(unfit(&made).is_empty(), "{made:?}");
         }
+    }
+
+    #[test]
+    fn what_a_server_reports_counts_where_a_node_gave_no_answer_and_not_where_it_was_left_out_before() {
+        let good = ["a", "b", "c"].map(|name| (name, text("6.8")));
+        let made = || {
+            let mut made = probe(&[&good[..], &[("d", text("6.5")), ("e", text("6.5"))]].concat());
+            let [.., silent, out] = &mut made.nodes[..] else { panic!("five nodes") };
+            (silent.fingerprint, silent.unprobed) = (None, Some("its pod did not start".to_owned()));
+            out.fingerprint = None;
+            made
+        };
+        let bound =
+            Requirement { fact: "kernel".to_owned(), bound: Bound::Equals(Value::Text("6.8".to_owned())) };
+        let mut by_bound = made();
+        hold_to(&mut by_bound, &[bound], &[]);
+        assert_eq!(unfit(&by_bound), ["d"]);
+        let mut alike = made();
+        assert_eq!(hold_to(&mut alike, &[], &["kernel".to_owned()]), [""; 0]);
+        assert_eq!(unfit(&alike), ["d"]);
     }
 
     #[test]
