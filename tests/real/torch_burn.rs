@@ -76,8 +76,7 @@ fn wrong_products_and_dead_processes() {
 
 /// On a busy host one process needs seconds longer for its factors.
 fn unequal_starts() {
-    let slow =
-        "import time\nif os.environ.get(\"CUDA_VISIBLE_DEVICES\") == \"1\": time.sleep(2)\nprint(\"a b c\")\n";
+    let slow = "import time\nif os.environ.get(\"CUDA_VISIBLE_DEVICES\") == \"1\": time.sleep(2)\nprint(\"a b c\")\n";
     let torch = format!("{STAND_IN}{slow}");
     let output = run(Some(&torch), &["fp32", "--device=cpu", "--gpus=2", "--size=4", "3"]);
     let text = String::from_utf8_lossy(&output.stdout).replace("(0 Gflop/s)", "(1 Gflop/s)");

@@ -101,7 +101,8 @@ fn why_a_nic_does_not_answer_is_what_both_sides_complained_of_last() {
     let nodes = Nodes::with(&[("fi_pingpong", PORT_TAKEN)]);
     let ended = nodes.run(&["a"], "nic fi_pingpong a a 19515 10000 256 2 rdmap79s0");
     let (text, code) = &ended[0];
-    let wanted = "status: 1; client: ERROR: connect:  [1mrefused; server: ERROR: bind: Address already in use\n";
+    let wanted =
+        "status: 1; client: ERROR: connect:  [1mrefused; server: ERROR: bind: Address already in use\n";
     assert!(*code == Some(0) && text.ends_with(wanted), "{text}");
 }
 
