@@ -157,7 +157,8 @@ def progress(gpus, percent):
     rates, errors = [], []
     for gpu in gpus:
         died = gpu.has_died()
-        rates.append("%d (%.0f Gflop/s) " % (-1 if died else gpu.done, gpu.rate))
+        # Of small matrices on a CPU less than 1 is a rate, too.
+        rates.append("%d (%.5g Gflop/s) " % (-1 if died else gpu.done, gpu.rate))
         warning = " (DIED!)" if died else " (WARNING!)" if gpu.wrong else ""
         errors.append("%d %s" % (gpu.wrong, warning))
     sys.stdout.write("\r%.1f%%  proc'd: %s  errors: %s  temps: --" % (percent, "- ".join(rates), "- ".join(errors)))
