@@ -88,7 +88,7 @@ serve() {
 connect() {
   local port=$base_port device bytes
   if ! until_ready; then
-    echo "not-started server $server was not ready after $limit s"
+    echo "not-started server $server was not ready after $patience s"
     return
   fi
   for device in "${devices[@]}"; do
@@ -192,9 +192,10 @@ stop() {
   exit 143
 }
 
-# Waits for the server, until the limit.
+# Waits for the server; a launcher may start it a minute later than this node.
 until_ready() {
-  local until=$(($(date +%s) + limit))
+  patience=$((limit > 60 ? limit : 60))
+  local until=$(($(date +%s) + patience))
   until seen links.ready; do
     if (($(date +%s) >= until)); then return 1; fi
     pause 0.2
