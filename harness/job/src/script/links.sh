@@ -145,7 +145,8 @@ bounded() {
   local seconds=$1 device=$2 bytes=$3 port=$4 host=${5:-} words
   if [[ $kind == tcp ]]; then
     words=(-s -1 -p "$port")
-    if [[ -n $host ]]; then words=(-c "$host" -p "$port" -t "$iterations" -P "$bytes" -J); fi
+    # Without intervals: those of a day would be more than is read.
+    if [[ -n $host ]]; then words=(-c "$host" -p "$port" -t "$iterations" -P "$bytes" -i 0 -J); fi
     run_bounded
     return
   fi
