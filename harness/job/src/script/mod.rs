@@ -530,7 +530,7 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 13] = [
+pub const SHARED: [(&str, &str); 14] = [
     (files::GPU_STATE_SCRIPT, GPU_STATE_SH),
     (files::LINKS_SCRIPT, LINKS_SH),
     (files::TORCH_COLLECTIVE, TORCH_COLLECTIVE_PY),
