@@ -132,7 +132,7 @@ fn between(
         step: Step::Run(run),
         tasks_per_node: 1,
         ranks: site.placed.nodes.len() as u32,
-        helper: Some(files::LINKS_SCRIPT),
+        helpers: vec![files::LINKS_SCRIPT],
         follows_topology: false,
     })
 }
