@@ -27,6 +27,7 @@ pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
     findings: &[ToolFinding::ALL, FileFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 

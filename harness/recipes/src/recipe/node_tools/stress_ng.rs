@@ -51,6 +51,7 @@ pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
     findings: &[StressFinding::ALL, ToolFinding::ALL, FileFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: false,
+    reads_inspector: false,
     run: &run,
 };
 
