@@ -49,7 +49,8 @@ fn batch_file() {
     let case = |name: &str, args: &str, code: u32| {
         format!(
             "[[case]]\nname = \"{name}\"\nplacement = \"each\"\nqueue_limit_s = 20\nlimit_s = 100\n\
-             workload = {{ kind = \"command\", program = \"bash\", args = {args}, environment = {{ SLURM_OVERLAP = \"1\" }} }}\n\
+             workload = {{ kind = \"command\", program = \"bash\", args = {args}, \
+             environment = {{ SLURM_OVERLAP = \"1\" }} }}\n\
              recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = {code}\n"
         )
     };

@@ -5,9 +5,9 @@
 #   OPTION   how the cluster is asked for GPUs: `gres` (--gres=gpu:N) or `gpus-per-node`
 #   LIMIT_S  of each step
 #   GPUS     numbers of GPUs, one step for each
-# Runs inside a job, on its node. Prints for each number `step N`, then `visible LIST` (CUDA_VISIBLE_DEVICES of the step, or
-# `visible-unset`) and what `nvidia-smi -L` prints, then `status CODE` of srun, with its last line of stderr. `end` is the
-# last line. nvidia-smi takes no notice of CUDA_VISIBLE_DEVICES: it lists what the step can open.
+# Runs inside a job, on its node. Prints for each number `step N`, then `visible LIST` (CUDA_VISIBLE_DEVICES of the
+# step) or `visible-unset`, and what `nvidia-smi -L` prints, then `status CODE` of srun, with its reason from stderr.
+# `end` is the last line. nvidia-smi takes no notice of CUDA_VISIBLE_DEVICES: it lists what the step can open.
 # exit: 0 each step was tried, 2 usage or no job of Slurm, 127 PROGRAM is not installed here, 143 ended from outside.
 set -u
 LC_ALL=C
@@ -76,9 +76,18 @@ try() {
   if ((code == 124)); then
     why="no step in $limit s"
   elif ((code)); then
-    why=$(tail -n 1 "$err" | head -c 300)
+    why=$(last_reason "$err")
   fi
   echo "status $code $why"
+}
+
+# The last line that is more than the exit code of a task.
+last_reason() {
+  local line last=
+  while IFS= read -r line; do
+    [[ -z $line || $line == *'Exited with exit code'* ]] || last=${line:0:300}
+  done < "$1"
+  echo "$last"
 }
 
 stop() {

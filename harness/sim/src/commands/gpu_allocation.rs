@@ -1,5 +1,5 @@
-//! A simulated `gpu_allocation.sh`: steps of a job that are given some of its GPUs. A node that does not constrain devices
-//! shows each of them all.
+//! A simulated `gpu_allocation.sh`: steps of a job that are given some of its GPUs. A node that does not constrain
+//! devices shows each of them all.
 
 use super::{CommandCall, CommandOutput};
 use model::fault::Fault;

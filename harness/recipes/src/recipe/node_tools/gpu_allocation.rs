@@ -8,7 +8,7 @@ use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Covers, Dim, Files, MetricSpec};
 
-/// Where most nodes are alike, that is a setting of the cluster (`ConstrainDevices` of cgroup.conf), and no fault of a node.
+/// Where most nodes are alike, that is a setting of the cluster (`ConstrainDevices` of cgroup.conf), and blames none.
 const WRONG: MetricSpec = MetricSpec::new(
     "allocation.wrong",
     "steps of a job that can use other GPUs than they asked for, by `nvidia-smi -L` or by CUDA_VISIBLE_DEVICES",
@@ -20,7 +20,7 @@ const WRONG: MetricSpec = MetricSpec::new(
 .blaming(Blames::OddNode)
 .covering(Covers::NoNics)
 .explained_by(&[AllocationFinding::Wrong.code()])
-.next("look whether cgroup.conf of {nodes} has `ConstrainDevices=yes`, and gres.conf all devices; slurmd reads both as it starts");
+.next("look whether cgroup.conf of {nodes} has `ConstrainDevices=yes`, and gres.conf all GPUs; slurmd reads both at its start");
 
 pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
     name: "gpu_allocation",
