@@ -1,5 +1,5 @@
-//! Reads what `gpu_allocation.sh` prints: for each step that asked Slurm for GPUs, those that it could use, or why there
-//! was no step.
+//! Reads what `gpu_allocation.sh` prints: for each step that asked Slurm for GPUs, those that it could use, or why
+//! there was no step.
 
 use super::{NoResult, last_line};
 

@@ -159,11 +159,11 @@ fn run(job: &JobInput) -> Output {
         ranks.insert(rank, Rank { node, logged: Some(process), reported: None, recorded: None });
     }
     for (rank, (node, reported)) in reported {
-        let it = ranks.entry(rank).or_insert_with(Rank::default);
+        let it = ranks.entry(rank).or_default();
         (it.node, it.reported) = (node, Some(reported));
     }
     for (rank, node, recorded) in recorded::ranks(job, &mut output) {
-        let it = ranks.entry(rank).or_insert_with(Rank::default);
+        let it = ranks.entry(rank).or_default();
         it.node = node.unwrap_or_else(|| std::mem::take(&mut it.node));
         it.recorded = Some(recorded);
     }

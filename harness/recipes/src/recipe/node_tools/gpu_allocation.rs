@@ -20,7 +20,7 @@ const WRONG: MetricSpec = MetricSpec::new(
 .blaming(Blames::OddNode)
 .covering(Covers::NoNics)
 .explained_by(&[AllocationFinding::Wrong.code()])
-.next("look whether cgroup.conf of {nodes} has `ConstrainDevices=yes`, and gres.conf all GPUs; slurmd reads both at its start");
+.next("look whether cgroup.conf of {nodes} has `ConstrainDevices=yes`, and gres.conf all GPUs; then restart slurmd");
 
 pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
     name: "gpu_allocation",

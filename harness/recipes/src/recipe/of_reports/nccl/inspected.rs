@@ -94,7 +94,7 @@ pub fn survey_records(
             extract: &of.extract,
         })
         .collect();
-    let rows = extracts.iter().map(|of| of.extract.nccl.calls.len() as u64).sum();
+    let rows: u64 = extracts.iter().map(|of| of.extract.nccl.calls.len() as u64).sum();
     let inputs = extracts.iter().map(|of| Input { path: path.to_owned(), shown: of.file.clone(), side: 0 });
     let inputs: Vec<Input> = inputs.collect();
     let seen = ReportCounts { with_data: inputs.len(), rows, ..ReportCounts::default() };

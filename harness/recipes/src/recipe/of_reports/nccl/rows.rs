@@ -90,7 +90,7 @@ pub(super) fn result_table(
     let blocks = messages.all.par_chunks(BLOCK).map(|messages| {
         let rows = messages.iter().map(|message| {
             let Extract { nccl, has_lengths_only, .. } = reports[message.report as usize].extract;
-            let kernels = if *has_lengths_only { &[] } else { nccl.kernels_of(message.call) };
+            let kernels: &[Kernel] = if *has_lengths_only { &[] } else { nccl.kernels_of(message.call) };
             Row { message, kernels, has_lengths_only: *has_lengths_only, of_all: &of_all }
         });
         let rows: Vec<Row> = rows.collect();
