@@ -193,7 +193,7 @@ fn every_simulated_fault_is_on_its_page() {
 }
 
 /// The forms that are shown as tables of keys: the page, the name of the list, the kind of file, and the path of the form.
-const FORMS: [(&str, &str, &str, &str); 64] = [
+const FORMS: [(&str, &str, &str, &str); 66] = [
     ("suites", "suite", "suite", ""),
     ("suites", "own cases", "suite", "extends=absent"),
     ("suites", "extended suite", "suite", "extends=present"),
