@@ -46,6 +46,7 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("stress-ng", 6_000, || folder("tests/fuzz/seeds/stress-ng"), stress_ng),
         reader("fio", 6_000, || folder("tests/fuzz/seeds/fio"), fio),
         reader("iperf3", 6_000, || folder("tests/fuzz/seeds/iperf3"), iperf3),
+        reader("gpu-allocation", 6_000, || folder("tests/fuzz/seeds/gpu-allocation"), gpu_allocation),
         reader("nic-latency", 6_000, || folder("tests/fuzz/seeds/nic-latency"), nic_latency),
         reader("inspector", 6_000, || folder("tests/fuzz/seeds/inspector"), inspector),
         reader(
@@ -201,6 +202,10 @@ fn stress_ng(bytes: &[u8]) -> Read {
 
 fn iperf3(bytes: &[u8]) -> Read {
     or_refused(node_tools::iperf3::read(&String::from_utf8_lossy(bytes)))
+}
+
+fn gpu_allocation(bytes: &[u8]) -> Read {
+    or_refused(node_tools::gpu_allocation::read(&String::from_utf8_lossy(bytes)))
 }
 
 fn nic_latency(bytes: &[u8]) -> Read {

@@ -193,7 +193,7 @@ fn every_simulated_fault_is_on_its_page() {
 }
 
 /// The forms that are shown as tables of keys: the page, the name of the list, the kind of file, and the path of the form.
-const FORMS: [(&str, &str, &str, &str); 65] = [
+const FORMS: [(&str, &str, &str, &str); 66] = [
     ("suites", "suite", "suite", ""),
     ("suites", "own cases", "suite", "extends=absent"),
     ("suites", "extended suite", "suite", "extends=present"),
@@ -217,6 +217,7 @@ const FORMS: [(&str, &str, &str, &str); 65] = [
     ("suites", "fio", "suite", "extends=absent.case.workload.kind=fio"),
     ("suites", "nic-latency", "suite", "extends=absent.case.workload.kind=nic-latency"),
     ("suites", "iperf3", "suite", "extends=absent.case.workload.kind=iperf3"),
+    ("suites", "gpu-allocation", "suite", "extends=absent.case.workload.kind=gpu-allocation"),
     ("suites", "command", "suite", "extends=absent.case.workload.kind=command"),
     ("suites", "torchrun", "suite", "extends=absent.case.workload.kind=torchrun"),
     ("suites", "fsdp", "suite", "extends=absent.case.workload.kind=fsdp"),

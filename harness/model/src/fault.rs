@@ -262,6 +262,8 @@ pub enum Fault {
         /// Fraction of its rate, above 0 and below 1.
         left: f64,
     },
+    /// Slurm lets each step on the node use all of its GPUs.
+    GpusUnconstrained,
     /// The disks of the node.
     DiskSlow {
         /// Fraction of their rate, above 0 and below 1.
@@ -280,7 +282,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every way to write a fault.
-    pub const FORMS: [&'static str; 63] = [
+    pub const FORMS: [&'static str; 64] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -337,6 +339,7 @@ impl Fault {
         "memory-wrong",
         "cpu-slow=F",
         "tcp-slow=F",
+        "gpus-unconstrained",
         "disk-slow=F",
         "disk-errors",
         "throttles-after=MIN@N",
@@ -405,6 +408,7 @@ impl Fault {
             Fault::MemoryWrong => "memory-wrong",
             Fault::CpuSlow { .. } => "cpu-slow",
             Fault::TcpSlow { .. } => "tcp-slow",
+            Fault::GpusUnconstrained => "gpus-unconstrained",
             Fault::DiskSlow { .. } => "disk-slow",
             Fault::DiskErrors => "disk-errors",
             Fault::ThrottlesAfter { .. } => "throttles-after",
@@ -584,6 +588,7 @@ impl Fault {
             "memory-wrong" => Fault::MemoryWrong,
             "cpu-slow" => Fault::CpuSlow { left: left()? },
             "tcp-slow" => Fault::TcpSlow { left: left()? },
+            "gpus-unconstrained" => Fault::GpusUnconstrained,
             "disk-slow" => Fault::DiskSlow { left: left()? },
             "disk-errors" => Fault::DiskErrors,
             "throttles-after" => Fault::ThrottlesAfter { minutes: minutes()?, gpu: gpu()? },

@@ -294,6 +294,7 @@ fn needs<'a>(inventory: &Inventory, case: &'a Case, placed: &'a Placed) -> JobNe
         image: workload.image(),
         mpi: workload.needs_mpi(case.placement),
         tasks_per_node: case.workload.tasks_per_node().unwrap_or(1),
+        shares_gpus: workload.shares_gpus(),
     }
 }
 

@@ -235,6 +235,7 @@ impl ActiveFaults {
                 | Fault::MemoryWrong
                 | Fault::CpuSlow { .. }
                 | Fault::TcpSlow { .. }
+                | Fault::GpusUnconstrained
                 | Fault::DiskSlow { .. }
                 | Fault::DiskErrors => active_faults.for_tools.push((node, fault.fault.clone())),
                 Fault::BadFact { fact } if INSPECTOR_FACTS.contains(&fact.as_str()) => {

@@ -35,6 +35,7 @@ const NO_BURN: &str = "only `gpu-burn` and `torch-burn` detect it, and none is s
 const NO_LATENCY: &str = "only `nic-latency` detects it, and none is selected there";
 const NO_MEMORY: &str = "only `stream` detects it, and none is selected there";
 const NO_STRESS: &str = "only `stress-ng` detects it, and none is selected there";
+const NO_ALLOCATION: &str = "only `gpu-allocation` detects it, and none is selected there";
 const NO_TCP: &str = "only `iperf3` detects it, and none is selected there";
 const NO_DISK: &str = "only `fio` detects it, and none is selected there";
 const NO_REPORTS: &str = "only profiled cases detect it, and none is selected there";
@@ -107,6 +108,7 @@ impl Rehearsal<'_> {
             Fault::MemoryWrong | Fault::CpuSlow { .. } => {
                 (by(&|case, _| is_tool(case, "stress-ng")), NO_STRESS)
             }
+            Fault::GpusUnconstrained => (by(&|case, _| is_tool(case, "gpu-allocation")), NO_ALLOCATION),
             Fault::TcpSlow { .. } => (by(&|case, _| is_tool(case, "iperf3")), NO_TCP),
             Fault::DiskSlow { .. } | Fault::DiskErrors => (by(&|case, _| is_tool(case, "fio")), NO_DISK),
             Fault::Straggler { .. } => {

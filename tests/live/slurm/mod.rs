@@ -2,6 +2,7 @@
 //! right verdict, the right culprit, the other cases unharmed, nothing left.
 
 mod accepted;
+mod allocation;
 pub(crate) mod analysis;
 mod analysis_left;
 pub(crate) mod bench;
@@ -50,6 +51,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         configuring::FACTS,
         topology::FACTS,
         inside::FACTS,
+        allocation::FACTS,
         mpi::WITHOUT_MPI,
     ]
     .concat();

@@ -29,6 +29,8 @@ pub const INSPECTOR_SH: &str = include_str!("inspector.sh");
 pub const GPU_STATE_SH: &str = include_str!("gpu_state.sh");
 /// What lies between two nodes, or between the NICs of one: latency, and TCP.
 pub const LINKS_SH: &str = include_str!("links.sh");
+/// Steps with some of the GPUs of a job, and those that each can use.
+pub const GPU_ALLOCATION_SH: &str = include_str!("gpu_allocation.sh");
 /// A collective over a sweep of sizes, by PyTorch.
 pub const TORCH_COLLECTIVE_PY: &str = include_str!("torch_collective.py");
 /// Matrix products on all GPUs of a node, by PyTorch; prints as gpu-burn does.
@@ -453,6 +455,8 @@ pub mod files {
     pub const GPU_STATE_SCRIPT: &str = "gpu_state.sh";
     /// Measures what lies between two nodes.
     pub const LINKS_SCRIPT: &str = "links.sh";
+    /// Asks Slurm for some of the GPUs of its job.
+    pub const GPU_ALLOCATION_SCRIPT: &str = "gpu_allocation.sh";
     /// What torchrun starts where PyTorch runs a collective.
     pub const TORCH_COLLECTIVE: &str = "torch_collective.py";
     /// What Python runs where PyTorch loads the GPUs.
@@ -530,9 +534,10 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 14] = [
+pub const SHARED: [(&str, &str); 15] = [
     (files::GPU_STATE_SCRIPT, GPU_STATE_SH),
     (files::LINKS_SCRIPT, LINKS_SH),
+    (files::GPU_ALLOCATION_SCRIPT, GPU_ALLOCATION_SH),
     (files::TORCH_COLLECTIVE, TORCH_COLLECTIVE_PY),
     (files::TORCH_BURN, TORCH_BURN_PY),
     ("counters.sh", COUNTERS_SH),

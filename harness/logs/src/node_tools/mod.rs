@@ -3,6 +3,7 @@
 pub mod dcgm;
 mod dcgm_table;
 pub mod fio;
+pub mod gpu_allocation;
 pub mod gpu_burn;
 pub mod gpu_state;
 pub mod host_state;

@@ -33,6 +33,11 @@ pub(crate) trait WorkloadPlanner {
         false
     }
 
+    /// Its jobs ask Slurm for some of the GPUs of their nodes.
+    fn shares_gpus(&self) -> bool {
+        false
+    }
+
     /// Of the container that it names for itself.
     fn image(&self) -> Option<&str> {
         None

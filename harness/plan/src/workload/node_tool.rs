@@ -2,7 +2,7 @@
 
 use super::super::placement::{self, Placed};
 use super::{Context, JobPlan, LAUNCH_S, PlannedStep, WorkloadPlanner};
-use config::inventory::Instance;
+use config::inventory::{Instance, SlurmReach};
 use config::suite::{Case, Fio, FioDirectory, NicLatency, NodeTool, Placement, Tool, TorchBurn};
 use job::script::{Run, Step, files};
 use model::artefact::{ExpectedFile, FileKind, WorkloadFacts};
@@ -28,8 +28,13 @@ impl WorkloadPlanner for NodeTool {
             | Tool::StressNg { .. }
             | Tool::Fio(_)
             | Tool::NicLatency(_)
-            | Tool::Iperf3 { .. } => Vec::new(),
+            | Tool::Iperf3 { .. }
+            | Tool::GpuAllocation { .. } => Vec::new(),
         }
+    }
+
+    fn shares_gpus(&self) -> bool {
+        matches!(self.tool, Tool::GpuAllocation { .. })
     }
 
     fn step(&self, site: JobPlan<'_>) -> Result<PlannedStep, String> {
@@ -41,6 +46,7 @@ impl WorkloadPlanner for NodeTool {
                     [u32::from(*port), *seconds, *streams, limit_s].map(|number| number.to_string());
                 return between(self, "tcp", &site, numbers.into());
             }
+            Tool::GpuAllocation { gpus } => return steps_with_gpus(self, gpus, &site),
             _ => {}
         }
         let mut argv = vec![self.program.clone()];
@@ -89,6 +95,7 @@ impl WorkloadPlanner for NodeTool {
                 Tool::Fio(fio) => f64::from(fio.seconds) + 30.0,
                 Tool::NicLatency(_) => 4.0 * instance.nics.len() as f64,
                 Tool::Iperf3 { seconds, .. } => f64::from(*seconds) + 5.0,
+                Tool::GpuAllocation { gpus } => 5.0 * gpus.len() as f64,
             }
     }
 
@@ -137,12 +144,38 @@ fn between(
     })
 }
 
+/// Of one step, which may have to wait for another to be cleaned up.
+const STEP_LIMIT_S: u32 = 60;
+
+/// A script that asks Slurm for GPUs as its job does, but for fewer.
+fn steps_with_gpus(tool: &NodeTool, gpus: &[u32], site: &JobPlan<'_>) -> Result<PlannedStep, String> {
+    let of_node = site.inventory.instance.gpus;
+    if let Some(too_many) = gpus.iter().find(|asked| **asked > of_node) {
+        return Err(format!("`gpus` has {too_many}, and a node has {of_node}"));
+    }
+    let request = site.inventory.reach.slurm().map(SlurmReach::gpu_request);
+    // It is skipped where there is none.
+    let Some((option, _)) = request.and_then(|request| request.option(1)) else {
+        return Err("jobs ask for no GPUs here".to_owned());
+    };
+    let mut argv = owned(&["bash", files::GPU_ALLOCATION_SCRIPT, &tool.program, option]);
+    argv.push(STEP_LIMIT_S.to_string());
+    argv.extend(gpus.iter().map(u32::to_string));
+    let run = Run { argv, tasks_per_node: 1, mpi: None, container: None, profile: None };
+    let helpers = vec![files::GPU_ALLOCATION_SCRIPT];
+    Ok(PlannedStep { step: Step::Run(run), tasks_per_node: 1, ranks: 1, helpers, follows_topology: true })
+}
+
 fn arguments(tool: &Tool, site: &JobPlan<'_>) -> Result<Vec<String>, String> {
     Ok(match tool {
         Tool::DcgmDiag { level } => owned(&["diag", "-j", "-r", &level.to_string()]),
         Tool::NvBandwidth => owned(&["-j", "-t"]).into_iter().chain(owned(&COPIES)).collect(),
         Tool::GpuBurn { tensor_cores: true, .. } => owned(&["-tc"]),
-        Tool::GpuBurn { .. } | Tool::Stream | Tool::NicLatency(_) | Tool::Iperf3 { .. } => Vec::new(),
+        Tool::GpuBurn { .. }
+        | Tool::Stream
+        | Tool::NicLatency(_)
+        | Tool::Iperf3 { .. }
+        | Tool::GpuAllocation { .. } => Vec::new(),
         Tool::TorchBurn(burn) => owned(&[
             files::TORCH_BURN,
             burn.dtype,

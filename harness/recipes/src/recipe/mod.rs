@@ -71,6 +71,7 @@ pub const LIST: &[RecipeSpec<'static>] = &[
     node_tools::fio::SPEC,
     node_tools::nic_latency::SPEC,
     node_tools::iperf3::SPEC,
+    node_tools::gpu_allocation::SPEC,
     node_tools::gpu_state::SPEC,
 ];
 

@@ -1,6 +1,7 @@
 //! The programs, beside nccl-tests and those of trainings (`training`), that a job of the simulated cluster can run, by
 //! their names in `COMMANDS`. Anything else is an error.
 
+mod gpu_allocation;
 mod links;
 mod node_tools;
 
@@ -14,7 +15,7 @@ use job::script::{Run, files};
 type Program = fn(&CommandCall<'_>) -> CommandOutput;
 
 /// Each by the name of its file.
-const COMMANDS: [(&str, Program); 15] = [
+const COMMANDS: [(&str, Program); 16] = [
     ("true", succeed),
     ("false", fail),
     ("sleep", sleep),
@@ -29,6 +30,7 @@ const COMMANDS: [(&str, Program); 15] = [
     ("stream", node_tools::stream),
     ("fio", node_tools::fio),
     ("stress-ng", node_tools::stress_ng),
+    (files::GPU_ALLOCATION_SCRIPT, gpu_allocation::run),
     (files::LINKS_SCRIPT, links::run),
 ];
 

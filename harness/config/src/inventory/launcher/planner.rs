@@ -104,6 +104,8 @@ pub struct JobNeeds<'a> {
     pub mpi: bool,
     /// As the suite has it.
     pub tasks_per_node: u32,
+    /// It asks Slurm for some of the GPUs of its nodes.
+    pub shares_gpus: bool,
 }
 
 /// Where and for how long a job runs.

@@ -143,7 +143,7 @@ impl SlurmReach {
     }
 
     /// As the inventory has it or as it was settled, else by GRES.
-    pub(crate) fn gpu_request(&self) -> GpuRequest {
+    pub fn gpu_request(&self) -> GpuRequest {
         self.gpus.unwrap_or_default()
     }
 
@@ -241,6 +241,12 @@ impl LaunchPlanner for SlurmReach {
             }
             None => Ok(()),
         }
+    }
+
+    fn unsupported(&self, needs: &JobNeeds<'_>) -> Option<String> {
+        let no_gpus = needs.shares_gpus && self.gpu_request() == GpuRequest::None;
+        no_gpus
+            .then(|| "jobs ask for no GPUs here (`gpus = \"none\"`): Slurm knows of none to give".to_owned())
     }
 
     /// By Pyxis.

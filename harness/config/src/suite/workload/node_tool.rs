@@ -1,5 +1,5 @@
 //! Programs that test one node by itself: `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `torch-burn`, `stream`, `stress-ng` and
-//! `fio`; and `nic-latency` and `iperf3`, which test two.
+//! `fio`; `gpu-allocation`, which asks Slurm for GPUs; and `nic-latency` and `iperf3`, which test two.
 
 use super::super::Placement;
 use super::Workload;
@@ -22,6 +22,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         "fio",
         "nic-latency",
         "iperf3",
+        "gpu-allocation",
     ],
     form,
     read,
@@ -85,6 +86,11 @@ pub enum Tool {
         streams: u32,
         /// Of the server.
         port: u16,
+    },
+    /// Steps of a job with some of its GPUs, as Slurm gives them.
+    GpuAllocation {
+        /// Of each step.
+        gpus: Vec<u32>,
     },
 }
 
@@ -151,6 +157,7 @@ impl Tool {
             Tool::Fio(_) => "fio",
             Tool::NicLatency(_) => "nic-latency",
             Tool::Iperf3 { .. } => "iperf3",
+            Tool::GpuAllocation { .. } => "gpu-allocation",
         }
     }
 
@@ -170,7 +177,11 @@ impl Tool {
             | Tool::StressNg { seconds, .. }
             | Tool::Iperf3 { seconds, .. }
             | Tool::Fio(Fio { seconds, .. }) => Some(*seconds),
-            Tool::DcgmDiag { .. } | Tool::NvBandwidth | Tool::Stream | Tool::NicLatency(_) => None,
+            Tool::DcgmDiag { .. }
+            | Tool::NvBandwidth
+            | Tool::Stream
+            | Tool::NicLatency(_)
+            | Tool::GpuAllocation { .. } => None,
         }
     }
 }
@@ -210,6 +221,7 @@ impl WorkloadTable for NodeTool {
             Tool::Stream => "`stream` tests one node by itself",
             Tool::StressNg { .. } => "`stress-ng` tests one node by itself",
             Tool::Fio(_) => "`fio` tests one node by itself",
+            Tool::GpuAllocation { .. } => "`gpu-allocation` tests one node by itself",
             Tool::Iperf3 { .. } => {
                 let why = "`iperf3` runs between two nodes at a time";
                 return (placement != Placement::Pairs).then_some((why, "write `placement = \"pairs\"`"));
@@ -269,6 +281,7 @@ fn usual_program(kind: &str) -> &'static str {
         "stress-ng" => "stress-ng",
         "nic-latency" => "fi_pingpong",
         "iperf3" => "iperf3",
+        "gpu-allocation" => "srun",
         _ => "fio",
     }
 }
@@ -372,10 +385,16 @@ fn form(kind: &str) -> Form {
             Key::usual("streams", "8", Type::Whole(1..=128), "connections at once"),
             Key::usual("port", "19515", Type::Whole(1024..=65_535), "where the server listens"),
         ],
+        "gpu-allocation" => vec![Key::usual(
+            "gpus",
+            "[1, 2]",
+            Type::list(Type::Whole(1..=64)),
+            "a step for each of these numbers of GPUs",
+        )],
         _ => Vec::new(),
     };
     // A script calls these, with arguments of its own.
-    let args = (!["nic-latency", "iperf3"].contains(&kind)).then(args_key);
+    let args = (!["nic-latency", "iperf3", "gpu-allocation"].contains(&kind)).then(args_key);
     Form::new(own.into_iter().chain(sampled).chain([program]).chain(args).chain([environment_key()]))
 }
 
@@ -413,6 +432,7 @@ fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
             let all = seconds(10).zip(streams).zip(port);
             all.map(|((seconds, streams), port)| Tool::Iperf3 { seconds, streams, port })
         }
+        "gpu-allocation" => steps_of(table).map(|gpus| Tool::GpuAllocation { gpus }),
         _ => fio(table, seconds(30)),
     };
     let sample_s = match usual_sample_s(kind) {
@@ -432,6 +452,19 @@ fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
         sample_s,
         soaked_s: None,
     }))
+}
+
+/// The GPUs of each step; each number once.
+fn steps_of(table: &Table<'_>) -> Option<Vec<u32>> {
+    let Some(value) = table.get("gpus") else { return Some(vec![1, 2]) };
+    let numbers: Vec<u32> =
+        value.list()?.iter().map(|number| number.small(1..=64)).collect::<Option<Vec<u32>>>()?;
+    let is_twice = (1..numbers.len()).any(|at| numbers[..at].contains(&numbers[at]));
+    if numbers.is_empty() || is_twice {
+        value.diagnostic_with("`gpus` needs numbers, each of them once", "write `gpus = [1, 2]`");
+        return None;
+    }
+    Some(numbers)
 }
 
 fn torch_burn(table: &Table<'_>, seconds: Option<u32>) -> Option<Tool> {

@@ -1,8 +1,9 @@
 //! Programs that test one node by itself, or the NICs between two: DCGM's diagnosis, nvbandwidth, gpu-burn, STREAM, stress-ng,
-//! fio, fi_pingpong, iperf3. One recipe for each.
+//! fio, fi_pingpong, iperf3; and GPUs that Slurm gives to steps. One recipe for each.
 
 pub(super) mod dcgm_diag;
 pub(super) mod fio;
+pub(super) mod gpu_allocation;
 pub(super) mod gpu_burn;
 pub(super) mod gpu_state;
 pub mod growing;

@@ -1,7 +1,9 @@
 //! What recipes make of programs that test a node: one small output for each rule.
 
 use super::super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload, testing};
-use super::{dcgm_diag, fio, gpu_burn, gpu_state, iperf3, nic_latency, nvbandwidth, stream, stress_ng};
+use super::{
+    dcgm_diag, fio, gpu_allocation, gpu_burn, gpu_state, iperf3, nic_latency, nvbandwidth, stream, stress_ng,
+};
 use std::fmt::Write as _;
 
 /// What a recipe makes of an output of one node.
@@ -454,4 +456,22 @@ fn wrong_memory_under_stress_counts_and_is_no_rate() {
 fn tcp_that_did_not_connect_has_no_rate() {
     let output = run_on(&iperf3::SPEC, "{\"error\": \"unable to connect to server\", \"end\": {}}\n", 0);
     assert_eq!(lines(&output), ["tool-not-measured: iperf3 failed: unable to connect to server"]);
+}
+
+#[test]
+fn a_step_with_other_gpus_than_it_asked_for_counts_and_one_that_did_not_run_is_no_zero() {
+    let gpu = "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-0)\n";
+    let one = format!("step 1\nvisible 0\n{gpu}status 0 \n");
+    let two = format!("step 2\nvisible 0,1\n{}status 0 \n", gpu.repeat(8));
+    let refused = "step 2\nstatus 1 srun: error: Unable to create step\n";
+    let of = |parts: &[&str]| lines(&run_on(&gpu_allocation::SPEC, &format!("{}end\n", parts.concat()), 0));
+    let why =
+        "allocation-wrong: a step that asked for 2 GPUs: nvidia-smi lists 8 GPUs, CUDA_VISIBLE_DEVICES has 2";
+    let absent =
+        "tool-not-measured: a step that asked for 2 GPUs did not run: srun: error: Unable to create step";
+    assert_eq!(of(&[one.as_str()]), ["allocation.wrong 0"]);
+    assert_eq!(of(&[one.as_str(), two.as_str()]), ["allocation.wrong 1", why]);
+    assert_eq!(of(&[one.as_str(), refused]), [absent]);
+    assert_eq!(of(&[two.as_str(), refused]), ["allocation.wrong 1", why, absent]);
+    assert!(run_on(&gpu_allocation::SPEC, "", 127).failure.is_some());
 }
