@@ -431,3 +431,46 @@ fn a_service_that_a_timer_starts_may_fail_by_chance_and_no_other() {
         ["nvidia-fabricmanager.service", "odd.service"].map(|unit| format!("services_failed: {unit}"));
     assert_eq!(failed, wanted);
 }
+
+/// The lines that a function of devices.sh prints, by the probe's own words, where these files are.
+fn printed(files: &[(&str, &str)], call: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("in a folder")).expect("made");
+        std::fs::write(&path, text).expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("set");
+    }
+    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/cluster/src/probe");
+    let shell = format!(". '{scripts}/probe.sh'; . '{scripts}/devices.sh'; PATH=$PWD/bin:$PATH; {call}");
+    let output = std::process::Command::new("bash").args(["-c", &shell]).current_dir(&folder).output();
+    let ran = ran(output.expect("starts"));
+    assert_eq!(ran.stderr, "");
+    ran.stdout.lines().map(|line| line.trim_start_matches("harness-probe\t").replace('\t', " ")).collect()
+}
+
+#[test]
+fn firmware_of_nvswitches_is_read_once_and_a_switch_without_one_differs() {
+    let switches = |texts: &[&str]| {
+        let names: Vec<String> =
+            (0..texts.len()).map(|at| format!("devices/0000:{at:02x}:00.0/information")).collect();
+        let files: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(texts.iter().copied()).collect();
+        printed(&files, "nvswitches devices")
+    };
+    let one = "BIOS Version: 96.10.57.00.01\n";
+    let list = "list nvswitch_firmware";
+    assert_eq!(switches(&[one, one]), [list, "item nvswitch_firmware 96.10.57.00.01"]);
+    let other = "Firmware Version:   96.10.6d.00.01\n";
+    assert_eq!(
+        switches(&[one, other, "BIOS Version: N/A\n"]),
+        [
+            list,
+            "item nvswitch_firmware 96.10.57.00.01",
+            "item nvswitch_firmware 96.10.6d.00.01",
+            "item nvswitch_firmware not reported"
+        ]
+    );
+    let none = "none nvswitch_firmware no NVSwitch reports it in devices";
+    assert_eq!(switches(&[]), [none]);
+    assert_eq!(switches(&["BIOS Version: N/A\n", "odd"]), [none]);
+}

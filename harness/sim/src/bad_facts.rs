@@ -52,7 +52,7 @@ const XID: &str = "[ 4127.193] NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', 
 const XID_FAULTS: &str = "xid_faults";
 
 /// Printed by every probe.
-static HOST: [HostFact; 43] = [
+static HOST: [HostFact; 44] = [
     row("gpu_persistence", Is("Enabled"), Is("Disabled")),
     row("gpu_fabric", Is("Completed, Success"), Is("Completed, Success and In Progress, N/A")),
     row("gpu_power_limits", ByGpu("700.00 W", "400.00 W"), Is("500.00 W")),
@@ -64,6 +64,7 @@ static HOST: [HostFact; 43] = [
         ByGpu("144 at 26.562 GB/s", "96 at 25 GB/s"),
         Has(&["143 at 26.562 GB/s", "1 at 19.922 GB/s"]),
     ),
+    row("nvswitch_firmware", Has(&["96.10.57.00.01"]), Has(&["96.10.57.00.01", "96.10.6d.00.01"])),
     row("sram_errors", Has(&[]), Has(&["gpu3 Uncorrectable SEC-DED: 4"])),
     row("ecc_corrected", Is("3"), Is("20000001")),
     row("rows_remapped", Is("0"), Is("11")),

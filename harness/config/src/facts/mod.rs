@@ -51,7 +51,7 @@ const fn node_fact(name: &'static str, kind: FactType, about: &'static str) -> F
 }
 
 /// Every fact that a probe may report.
-pub const FACTS: [Fact; 95] = [
+pub const FACTS: [Fact; 96] = [
     shared_fact("gpus", FactType::Count, "GPUs that nvidia-smi lists"),
     shared_fact("gpu", FactType::Text, "their model, as the driver calls it"),
     shared_fact("driver", FactType::Version, "NVIDIA's driver"),
@@ -69,6 +69,7 @@ pub const FACTS: [Fact; 95] = [
     ),
     node_fact("gpu_ids", FactType::Names, "the UUID and the serial number of each GPU"),
     shared_fact("gpu_vbios", FactType::Names, "versions of the GPUs' firmware"),
+    shared_fact("nvswitch_firmware", FactType::Names, "versions of the NVSwitches' firmware"),
     node_fact("machine", FactType::Text, "the instance id, else the machine's serial number"),
     node_fact("busy", FactType::Names, "processes that compute on the GPUs"),
     node_fact(
