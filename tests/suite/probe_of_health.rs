@@ -474,3 +474,44 @@ fn firmware_of_nvswitches_is_read_once_and_a_switch_without_one_differs() {
     assert_eq!(switches(&[]), [none]);
     assert_eq!(switches(&["BIOS Version: N/A\n", "odd"]), [none]);
 }
+
+/// As `dcgmi health -g 0 -c -j` of DCGM 3 and 4 prints it, by jsoncpp.
+fn dcgm_report(overall: &str) -> String {
+    format!(
+        "{{\n\t\"body\" : \n\t{{\n\t\t\"Overall Health\" : \n\t\t{{\n\t\t\t\"value\" : \"{overall}\"\n\t\t}},\n\
+         \t\t\"GPU\" : \n\t\t{{\n\t\t\t\"children\" : \n\t\t\t{{\n\t\t\t\t\"0\" : {{ \"value\" : \"Healthy\" }}\n\t\t\t}}\n\t\t}}\n\
+         \t}},\n\t\"header\" : \n\t[\n\t\t\"Health Monitor Report\"\n\t]\n}}\n"
+    )
+}
+
+#[test]
+fn what_dcgm_watches_is_healthy_only_where_it_says_so() {
+    let answer = |text: &str, code: i32| {
+        let dcgmi = format!(
+            "#!/bin/bash\n[[ $* == 'health -g 0 -c -j' ]] || exit 64\ncat <<'END'\n{text}\nEND\nexit {code}\n"
+        );
+        printed(&[("bin/dcgmi", dcgmi.as_str())], "dcgm_health").join("; ")
+    };
+    for overall in ["Healthy", "Warning", "Failure"] {
+        assert_eq!(answer(&dcgm_report(overall), 0), format!("fact dcgm_health {overall}"));
+    }
+    // A failure counts whatever the exit code is; health does not.
+    assert_eq!(answer(&dcgm_report("Failure"), 1), "fact dcgm_health Failure");
+    for (text, code, why) in [
+        (dcgm_report("Healthy"), 3, "dcgmi health ended with 3: {"),
+        (dcgm_report("Internal error"), 0, "dcgmi health ended with 0: {"),
+        (
+            "Error: Health watches not enabled. Please enable watches. ".to_owned(),
+            253,
+            "DCGM watches no GPU: `dcgmi health -g 0 -s a` turns it on",
+        ),
+        (
+            "Error: unable to establish a connection to the specified host: localhost".to_owned(),
+            255,
+            "dcgmi health ended with 255: Error: unable to establish a connection to the specified host: localhost",
+        ),
+        (String::new(), 124, "dcgmi health did not answer in time"),
+    ] {
+        assert_eq!(answer(&text, code), format!("none dcgm_health {why}"));
+    }
+}

@@ -52,7 +52,7 @@ const XID: &str = "[ 4127.193] NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', 
 const XID_FAULTS: &str = "xid_faults";
 
 /// Printed by every probe.
-static HOST: [HostFact; 44] = [
+static HOST: [HostFact; 45] = [
     row("gpu_persistence", Is("Enabled"), Is("Disabled")),
     row("gpu_fabric", Is("Completed, Success"), Is("Completed, Success and In Progress, N/A")),
     row("gpu_power_limits", ByGpu("700.00 W", "400.00 W"), Is("500.00 W")),
@@ -70,6 +70,7 @@ static HOST: [HostFact; 44] = [
     row("rows_remapped", Is("0"), Is("11")),
     row("rows_pending", Has(&[]), Has(&["gpu3 Pending"])),
     row("rows_spent", Has(&[]), Has(&["gpu3 1 banks: Low"])),
+    row("dcgm_health", Is("Healthy"), Is("Failure")),
     row("pcie_replays", Has(&[]), Has(&["gpu3 90210 replays in 60 minutes"])),
     row(XID_FAULTS, Has(&[]), Has(&[XID])),
     row("kernel_errors", Has(&[]), Has(&["[ 912.4] I/O error, dev nvme3n1, sector 7812 op 0x0:(READ)"])),

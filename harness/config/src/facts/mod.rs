@@ -51,7 +51,7 @@ const fn node_fact(name: &'static str, kind: FactType, about: &'static str) -> F
 }
 
 /// Every fact that a probe may report.
-pub const FACTS: [Fact; 96] = [
+pub const FACTS: [Fact; 97] = [
     shared_fact("gpus", FactType::Count, "GPUs that nvidia-smi lists"),
     shared_fact("gpu", FactType::Text, "their model, as the driver calls it"),
     shared_fact("driver", FactType::Version, "NVIDIA's driver"),
@@ -176,6 +176,11 @@ pub const FACTS: [Fact; 96] = [
         "rows_spent",
         FactType::Names,
         "GPUs with banks of memory that have few spare rows left, or none",
+    ),
+    node_fact(
+        "dcgm_health",
+        FactType::Text,
+        "what the watches of a running DCGM have found, of all GPUs: `Healthy`, `Warning`, `Failure`",
     ),
     node_fact("pcie_replays", FactType::Names, "GPUs that repeat more than 8 packets a minute on PCIe"),
     node_fact("xid_faults", FactType::Names, "those lines of `xid` whose Xid speaks against hardware"),
