@@ -515,3 +515,79 @@ fn what_dcgm_watches_is_healthy_only_where_it_says_so() {
         assert_eq!(answer(&text, code), format!("none dcgm_health {why}"));
     }
 }
+
+/// Controllers `nvme0` and `nvme1`, and a volume of the network; `nvme` or `smartctl` runs these lines for a device.
+fn smart(tool: &str, lines: &str) -> Vec<String> {
+    let tool = format!("bin/{tool}");
+    let lines = format!("#!/bin/bash\ncase \"$*\" in\n{lines}\n*) exit 64 ;;\nesac\n");
+    let files = [
+        ("nvme/nvme0/model", "Amazon EC2 NVMe Instance Storage\n"),
+        ("nvme/nvme1/model", "Amazon EC2 NVMe Instance Storage\n"),
+        ("nvme/nvme2/model", "Amazon Elastic Block Store\n"),
+        (tool.as_str(), lines.as_str()),
+    ];
+    // Neither program of this machine is in the way.
+    let has = format!("has() {{ [[ $1 == {} ]]; }}", tool.trim_start_matches("bin/"));
+    printed(&files, &format!("{has}; smart nvme dev"))
+}
+
+#[test]
+fn smart_of_drives_is_read_whole_or_not_at_all() {
+    let good =
+        "'smart-log -o json dev/nvme0') printf '{\n  \"critical_warning\":0,\n  \"media_errors\":0,\n}' ;;";
+    let other = |warning: &str, errors: &str| {
+        let json = format!("{{\n  \"critical_warning\" : {warning},\n  \"media_errors\" : {errors},\n}}");
+        smart("nvme", &format!("{good}\n'smart-log -o json dev/nvme1') printf '{json}' ;;"))
+    };
+    let (critical, media) = ("list nvme_critical", "list nvme_media_errors");
+    assert_eq!(other("0", "0"), [critical, media]);
+    assert_eq!(
+        other("4", "12"),
+        [
+            critical,
+            "item nvme_critical nvme1 critical warning 4",
+            media,
+            "item nvme_media_errors nvme1 media errors 12"
+        ]
+    );
+    // A number that is none is no 0.
+    let odd = other("0", "1.5e+03");
+    assert!(odd.len() == 2 && odd.iter().all(|line| line.starts_with("none nvme_")), "{odd:?}");
+    let refused = "*) echo 'Failed to open dev/nvme1: Permission denied' >&2; exit 1 ;;";
+    let why = "nvme1: ended with 1: Failed to open dev/nvme1: Permission denied";
+    assert_eq!(
+        smart("nvme", &format!("{good}\n{refused}")),
+        [format!("none nvme_critical {why}"), format!("none nvme_media_errors {why}")]
+    );
+    // What the other drive reports is enough against the node.
+    let bad = good.replacen("warning\":0", "warning\":1", 1);
+    assert_eq!(
+        smart("nvme", &format!("{bad}\n{refused}")),
+        [
+            critical.to_owned(),
+            "item nvme_critical nvme0 critical warning 1".to_owned(),
+            format!("none nvme_media_errors {why}")
+        ]
+    );
+    let late = smart("nvme", "*) exit 124 ;;");
+    assert_eq!(late[0], "none nvme_critical nvme0: SMART did not answer in time");
+}
+
+#[test]
+fn smartctl_is_asked_where_there_is_no_nvme() {
+    let report = "*nvme0) printf '{ \"nvme_smart_health_information_log\": { \"critical_warning\": 0, \
+                  \"media_errors\": 3 } }'; exit 64 ;;";
+    let denied = "*) printf '{ \"smartctl\": { \"messages\": [ { \"string\": \
+                  \"Smartctl open device: dev/nvme1 failed: Permission denied\" } ] } }'; exit 2 ;;";
+    let why = "nvme1: Smartctl open device: dev/nvme1 failed: Permission denied";
+    assert_eq!(
+        smart("smartctl", &format!("{report}\n{denied}")),
+        [
+            format!("none nvme_critical {why}"),
+            "list nvme_media_errors".to_owned(),
+            "item nvme_media_errors nvme0 media errors 3".to_owned(),
+        ]
+    );
+    let neither = smart("no-such-tool", "*) exit 64 ;;");
+    assert_eq!(neither[0], "none nvme_critical nvme0: no nvme and no smartctl on PATH");
+}

@@ -52,7 +52,7 @@ const XID: &str = "[ 4127.193] NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', 
 const XID_FAULTS: &str = "xid_faults";
 
 /// Printed by every probe.
-static HOST: [HostFact; 45] = [
+static HOST: [HostFact; 47] = [
     row("gpu_persistence", Is("Enabled"), Is("Disabled")),
     row("gpu_fabric", Is("Completed, Success"), Is("Completed, Success and In Progress, N/A")),
     row("gpu_power_limits", ByGpu("700.00 W", "400.00 W"), Is("500.00 W")),
@@ -96,6 +96,8 @@ static HOST: [HostFact; 45] = [
     row("nvme_drives", Is("8"), Is("7")),
     row("nvme_bytes", ByGpu("30400000000000", "8000000000000"), Is("26600000000000")),
     row("nvme_broken", Has(&[]), Has(&["nvme3 dead"])),
+    row("nvme_critical", Has(&[]), Has(&["nvme3 critical warning 4"])),
+    row("nvme_media_errors", Has(&[]), Has(&["nvme3 media errors 12"])),
     row("ethernet", Has(&["ens32 ena up mtu 9001"]), Has(&["ens32 ena up mtu 1500"])),
     row("link_losses", Is("1"), Is("6")),
     row("nic_rates", Is("100 Gb/sec (4X EDR)"), Is("25 Gb/sec (1X EDR)")),

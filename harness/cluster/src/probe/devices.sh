@@ -1,9 +1,10 @@
-# What NVSwitches report of themselves, and DCGM of the GPUs that it watches, as facts of probe.sh.
+# What NVSwitches and local drives report of themselves, and DCGM of the GPUs that it watches, as facts of probe.sh.
 
 # usage: devices
 devices() {
   nvswitches /proc/driver/nvidia-nvswitch/devices
   dcgm_health
+  smart /sys/class/nvme /dev
 }
 
 # Which firmware they have, as their driver prints it: `BIOS Version: 96.10.57.00.01`, or `N/A`.
@@ -45,4 +46,70 @@ dcgm_health() {
   else
     none dcgm_health "dcgmi health ended with $code: ${text%%$'\n'*}"
   fi
+}
+
+# What local drives report of themselves by SMART; mostly only root may ask them.
+# usage: smart CONTROLLERS DEVICES
+smart() {
+  local drive name warning errors why='' asked=0
+  local -a all=("$1"/nvme[0-9]*/) critical=() media=()
+  for drive in ${all[@]+"${all[@]:0:64}"}; do
+    drive=${drive%/} name=${drive##*/}
+    # Volumes of the network have no cells of their own.
+    if first "$drive/model" && [[ $text == *'Elastic Block Store'* ]]; then continue; fi
+    asked=1
+    if smart_of "$2/$name"; then
+      if [[ $warning != 0 ]]; then critical+=("$name critical warning $warning"); fi
+      if [[ $errors != 0 ]]; then media+=("$name media errors $errors"); fi
+    else
+      why=${why:-$name: $text}
+      # Further ones would keep the node waiting.
+      if [[ $text == *'in time' ]]; then break; fi
+    fi
+  done
+  if ((asked == 0)); then why="no local drive in $1"; fi
+  smart_list nvme_critical "$why" ${critical[@]+"${critical[@]}"}
+  smart_list nvme_media_errors "$why" ${media[@]+"${media[@]}"}
+}
+
+# What some drives report is enough against a node, and not enough for it.
+# usage: smart_list KEY WHY_NOT DRIVE...
+smart_list() {
+  local key=$1 why=$2 row
+  shift 2
+  if [[ -n $why ]] && (($# == 0)); then
+    none "$key" "$why"
+    return
+  fi
+  list "$key"
+  for row; do item "$key" "$row"; done
+}
+
+# Sets $warning and $errors, or $text to why they are not known.
+smart_of() {
+  local code=0 number='[[:space:]]*:[[:space:]]*"?([0-9]{1,39})[[:space:]",}]'
+  if has nvme; then
+    text=$(bounded nvme smart-log -o json "$1" 2>&1 | head -c 100000; exit "${PIPESTATUS[0]}") || code=$?
+  elif has smartctl; then
+    text=$(bounded smartctl -j -H -A "$1" 2>&1 | head -c 100000; exit "${PIPESTATUS[0]}") || code=$?
+  else
+    text='no nvme and no smartctl on PATH'
+    return 1
+  fi
+  # Each bit of smartctl's exit code is something that it found; what it printed counts.
+  if [[ $text =~ \"critical_warning\"$number ]]; then
+    warning=${BASH_REMATCH[1]}
+    if [[ $text =~ \"media_errors\"$number ]]; then
+      errors=${BASH_REMATCH[1]}
+      return 0
+    fi
+  fi
+  if ((code == 124 || code == 137)); then
+    text='SMART did not answer in time'
+  elif [[ $text =~ \"string\"[[:space:]]*:[[:space:]]*\"([^\"]*)\" ]]; then
+    text=${BASH_REMATCH[1]}
+  else
+    text="ended with $code: ${text%%$'\n'*}"
+  fi
+  return 1
 }

@@ -51,7 +51,7 @@ const fn node_fact(name: &'static str, kind: FactType, about: &'static str) -> F
 }
 
 /// Every fact that a probe may report.
-pub const FACTS: [Fact; 97] = [
+pub const FACTS: [Fact; 99] = [
     shared_fact("gpus", FactType::Count, "GPUs that nvidia-smi lists"),
     shared_fact("gpu", FactType::Text, "their model, as the driver calls it"),
     shared_fact("driver", FactType::Version, "NVIDIA's driver"),
@@ -219,6 +219,12 @@ pub const FACTS: [Fact; 97] = [
     shared_fact("nvme_drives", FactType::Count, "local NVMe drives; volumes of the network are not counted"),
     shared_fact("nvme_bytes", FactType::Bytes, "their size together"),
     node_fact("nvme_broken", FactType::Names, "NVMe drives whose controller is not live"),
+    node_fact(
+        "nvme_critical",
+        FactType::Names,
+        "local NVMe drives with a critical warning of SMART; mostly root alone may ask",
+    ),
+    node_fact("nvme_media_errors", FactType::Names, "those that could not read or write some data, by SMART"),
     shared_fact("ethernet", FactType::Names, "network interfaces: driver, state, MTU"),
     node_fact(
         "link_losses",
