@@ -65,7 +65,7 @@ fn note(of: &str, nodes: &[String], mut command: Vec<String>, inventory: &Invent
         "{} {of} beyond the inventory: {}; next: {}",
         count(nodes.len(), "node"),
         shorten(&show(&nodeset::fold(nodes)), LONGEST),
-        show(&command_line(&command))
+        command_line(&command)
     )
 }
 
