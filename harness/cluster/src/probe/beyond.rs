@@ -50,7 +50,7 @@ pub async fn nodes_beyond(reach: &dyn Reach, inventory: &Inventory) -> Option<St
             };
             Some(note(&of, &nodes, command, inventory))
         }
-        ReachBy::Kubernetes(_) | ReachBy::Ssh(_) | ReachBy::Local => None,
+        _ => None,
     }
 }
 
