@@ -1,5 +1,5 @@
-//! Nodes that jobs of an inventory could be placed on and that it does not have: those of its partition, or with the labels of
-//! its pods. Where a scheduler does not list them there is nothing to report: what it reports of the others says why.
+//! Nodes that jobs of an inventory could be placed on and that it does not have: those of its partition, or with the
+//! labels of its pods. Where a scheduler does not list them there is nothing to report: the facts of the others say why.
 
 use super::slurm::is_barred;
 use crate::discover::kubernetes::{Node, hostname, list, takes_pods};
@@ -69,8 +69,8 @@ fn note(of: &str, nodes: &[String], mut command: Vec<String>, inventory: &Invent
     )
 }
 
-/// The partition of jobs, the first where there are several, and which nodes of theirs take jobs. Those of a reservation are its
-/// own business, and a constraint that is more than a feature is Slurm's.
+/// The partition of jobs, the first where there are several, and which further nodes of theirs take jobs. A reservation has
+/// nodes of its own, and a constraint that is more than a feature is Slurm's business.
 fn of_partition(text: &str, slurm: &SlurmReach, known: &[String]) -> Option<(String, Vec<String>)> {
     let is_feature = |text: &String| text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     if slurm.reservation.is_some() || slurm.constraint.as_ref().is_some_and(|text| !is_feature(text)) {
@@ -126,8 +126,8 @@ fn sorted(nodes: BTreeSet<String>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const LISTED: &str = "n1|idle|gpu*|efa\nn2|alloc|gpu*|efa,h100\nn3|mix|gpu*|h100\nn3|mix|all|h100\nn4|drng|gpu*|efa\n\
-                          n5|idle*|gpu*|efa\nn10|idle~|gpu*|efa\nc1|idle|cpu|(null)\nodd\nn[7-8]|idle|gpu*|efa\n";
+    const LISTED: &str = "n1|idle|gpu*|efa\nn2|alloc|gpu*|efa,h100\nn3|mix|gpu*|h100\nn3|mix|all|h100\n\
+                          n4|drng|gpu*|efa\nn5|idle*|gpu*|efa\nn10|idle~|gpu*|efa\nc1|idle|cpu|(null)\nodd\nn[7-8]|idle|gpu*|efa\n";
 
     fn found(slurm: &SlurmReach, known: &[&str]) -> Option<(String, Vec<String>)> {
         let known: Vec<String> = known.iter().map(|name| (*name).to_owned()).collect();

@@ -122,7 +122,8 @@ fn read_golden(path: &Path) -> Result<(Probe, String), String> {
     Ok((read, path.display().to_string()))
 }
 
-/// The probe, or the exit code of what went wrong before there was one. Nodes beyond the inventory are named where that is asked.
+/// The probe, or the exit code of what went wrong before there was one. Nodes beyond the inventory are named where that
+/// is asked.
 fn probed(home: &Home, args: &ProbeTarget, names_beyond: bool) -> Result<Probe, i32> {
     let loaded = load::without_suite(home, &args.inventory).map_err(|diagnostics| {
         diagnostics.iter().for_each(|diagnostic| eprintln!("error: {diagnostic}"));
