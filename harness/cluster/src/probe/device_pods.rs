@@ -143,7 +143,11 @@ fn pod(line: &str) -> Result<Option<DevicePod>, String> {
     }))
 }
 
+/// What only exports readings gives no devices.
 fn is_of_devices(namespace: &str, daemon: &str, labels: &BTreeMap<String, String>) -> bool {
+    if daemon.contains("exporter") {
+        return false;
+    }
     let is_plugin =
         daemon.contains("device-plugin") && ["nvidia", "efa"].iter().any(|of| daemon.contains(of));
     let part = labels.get(PART_OF.0).map(String::as_str).unwrap_or_default();
@@ -236,6 +240,7 @@ mod tests {
             (of("gpu-operator", "", &daemon("gpu-feature-discovery"), ""), true),
             (of("tools", part, &daemon("discovery"), ""), true),
             (of("kube-system", "", &daemon("efa-aws-efa-k8s-device-plugin"), ""), true),
+            (of("gpu-operator", "", &daemon("nvidia-dcgm-exporter"), ""), false),
             (of("kube-system", "", &daemon("aws-node"), ""), false),
             (of("kube-system", "", &daemon("amd-device-plugin"), ""), false),
             (of("gpu-operator", "", r#"[{"kind":"ReplicaSet","name":"gpu-operator"}]"#, ""), false),

@@ -28,7 +28,7 @@ pub(super) fn select(labels: &BTreeMap<String, String>) -> BTreeMap<String, Stri
 /// By which a node's GPUs are parted, or are to be. Other labels say what the GPUs are capable of.
 pub(super) fn report_mig(labels: &BTreeMap<String, String>, reported: &mut Reported) {
     let is_parted = |key: &str, value: &str| match key {
-        MIG_CONFIG => value != "all-disabled",
+        MIG_CONFIG => names_parts(value),
         MIG_STATE => value == "failed",
         PRODUCT => value.contains("-MIG-"),
         _ => key.starts_with("nvidia.com/mig-") && key.ends_with(".count") && value != "0",
@@ -44,6 +44,13 @@ pub(super) fn report_mig(labels: &BTreeMap<String, String>, reported: &mut Repor
     } else {
         reported.facts.insert(MIG.to_owned(), Value::Names(found));
     }
+}
+
+/// Whether a configuration of the MIG manager parts GPUs by its name: `all-1g.10gb`, `all-balanced`. A site's own name shows
+/// nothing.
+fn names_parts(config: &str) -> bool {
+    let is_profile = |(before, _): (&str, &str)| before.ends_with(|c: char| c.is_ascii_digit());
+    config == "all-balanced" || config.split_once("g.").is_some_and(is_profile)
 }
 
 /// What the node reports otherwise than its labels, once it has answered.
@@ -158,6 +165,15 @@ mod tests {
             (MIG_CONFIG, "all-disabled"),
         ];
         assert_eq!(mig(&whole).as_deref(), Some("none"));
+        assert_eq!(
+            mig(&[(MIG_CONFIG, "training-nodes")]).as_deref(),
+            Some("none"),
+            "a name of the site's own"
+        );
+        assert_eq!(
+            mig(&[(MIG_CONFIG, "all-balanced")]).as_deref(),
+            Some("nvidia.com/mig.config=all-balanced (1)")
+        );
         assert_eq!(
             mig(&[(MIG_CONFIG, "all-1g.10gb")]).as_deref(),
             Some("nvidia.com/mig.config=all-1g.10gb (1)")
