@@ -16,6 +16,13 @@ echo "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers
 echo "256     10k     =10k     4.8m        0.24s     21.28      12.03       0.08"
 "#;
 
+/// Another process has the server's port.
+const PORT_TAKEN: &str = r#"#!/bin/bash
+if [[ " $* " == *" -P "* ]]; then printf 'ERROR: connect: \033[1mrefused\n\n' >&2; exit 1; fi
+echo "ERROR: bind: Address already in use" >&2
+sleep 600
+"#;
+
 /// It cannot reach the server.
 const IPERF3: &str = r#"#!/bin/bash
 [[ " $* " != *" -s "* ]] || exec sleep 600
@@ -87,6 +94,16 @@ fn each_nic_is_measured_by_itself_and_one_that_does_not_answer_is_named() {
     let calls = nodes.text("calls.b");
     let wanted = "-e rdm -I 10000 -S 256 -P 19515 -p efa -d rdmap79s0-rdm a shm=\n";
     assert!(calls.starts_with(wanted), "{calls}");
+}
+
+#[test]
+fn why_a_nic_does_not_answer_is_what_both_sides_complained_of_last() {
+    let nodes = Nodes::with(&[("fi_pingpong", PORT_TAKEN)]);
+    let ended = nodes.run(&["a"], "nic fi_pingpong a a 19515 10000 256 2 rdmap79s0");
+    let (text, code) = &ended[0];
+    let wanted =
+        "status: 1; client: ERROR: connect:  [1mrefused; server: ERROR: bind: Address already in use\n";
+    assert!(*code == Some(0) && text.ends_with(wanted), "{text}");
 }
 
 #[test]

@@ -178,6 +178,27 @@ fn a_probe_reads_what_kubernetes_reports_of_nodes() {
 }
 
 #[test]
+fn nodes_that_would_take_pods_beyond_the_inventory_are_named_with_the_next_command() {
+    let bench = Bench::new();
+    let shared = bench.0.path().join("shared").display().to_string();
+    let text = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
+    bench.0.write("inventory/pods.toml", &text.replace("/fsx/harness", &shared));
+    let list = |names: &[&str]| names.iter().map(|name| node(name, "")).collect::<String>();
+    bench.0.write("kube/node-list", &(list(&["n1", "n2", "n3"]) + &node("n4", "true")));
+    let ran = bench.run("inventory probe --inventory pods --format json");
+    let note = "note: 1 node of the cluster beyond the inventory: n3; next: harness inventory discover --via kubernetes \
+                --namespace default --image r/i:1 --claim fsx --shared ";
+    assert!(ran.stderr.contains(note) && ran.stderr.contains(" --output pods-all\n"), "{}", ran.stderr);
+    let probe: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON alone on stdout");
+    assert_eq!(probe["nodes"].as_array().map(Vec::len), Some(2));
+    // All of them, and who may not list nodes.
+    bench.0.write("kube/node-list", &list(&["n1", "n2"]));
+    assert!(!bench.run("inventory probe --inventory pods").stderr.contains("beyond the inventory"));
+    fs::remove_file(bench.0.path().join("kube/node-list")).expect("removed");
+    assert!(!bench.run("inventory probe --inventory pods").stderr.contains("beyond the inventory"));
+}
+
+#[test]
 fn a_node_whose_device_plugin_is_down_or_whose_labels_part_its_gpus_is_refused_by_name() {
     let bench = Bench::new();
     let shared = bench.0.path().join("shared").display().to_string();

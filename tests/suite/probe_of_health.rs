@@ -431,3 +431,163 @@ fn a_service_that_a_timer_starts_may_fail_by_chance_and_no_other() {
         ["nvidia-fabricmanager.service", "odd.service"].map(|unit| format!("services_failed: {unit}"));
     assert_eq!(failed, wanted);
 }
+
+/// The lines that a function of devices.sh prints, by the probe's own words, where these files are.
+fn printed(files: &[(&str, &str)], call: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("in a folder")).expect("made");
+        std::fs::write(&path, text).expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("set");
+    }
+    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/cluster/src/probe");
+    let shell = format!(". '{scripts}/probe.sh'; . '{scripts}/devices.sh'; PATH=$PWD/bin:$PATH; {call}");
+    let output = std::process::Command::new("bash").args(["-c", &shell]).current_dir(&folder).output();
+    let ran = ran(output.expect("starts"));
+    assert_eq!(ran.stderr, "");
+    ran.stdout.lines().map(|line| line.trim_start_matches("harness-probe\t").replace('\t', " ")).collect()
+}
+
+#[test]
+fn firmware_of_nvswitches_is_read_once_and_a_switch_without_one_differs() {
+    let switches = |texts: &[&str]| {
+        let names: Vec<String> =
+            (0..texts.len()).map(|at| format!("devices/0000:{at:02x}:00.0/information")).collect();
+        let files: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(texts.iter().copied()).collect();
+        printed(&files, "nvswitches devices")
+    };
+    let one = "BIOS Version: 96.10.57.00.01\n";
+    let list = "list nvswitch_firmware";
+    assert_eq!(switches(&[one, one]), [list, "item nvswitch_firmware 96.10.57.00.01"]);
+    let other = "Firmware Version:   96.10.6d.00.01\n";
+    assert_eq!(
+        switches(&[one, other, "BIOS Version: N/A\n"]),
+        [
+            list,
+            "item nvswitch_firmware 96.10.57.00.01",
+            "item nvswitch_firmware 96.10.6d.00.01",
+            "item nvswitch_firmware not reported"
+        ]
+    );
+    let none = "none nvswitch_firmware no NVSwitch reports it in devices";
+    assert_eq!(switches(&[]), [none]);
+    assert_eq!(switches(&["BIOS Version: N/A\n", "odd"]), [none]);
+}
+
+/// As `dcgmi health -g 0 -c -j` of DCGM 3 and 4 prints it, by jsoncpp.
+fn dcgm_report(overall: &str) -> String {
+    format!(
+        "{{\n\t\"body\" : \n\t{{\n\t\t\"Overall Health\" : \n\t\t{{\n\t\t\t\"value\" : \"{overall}\"\n\t\t}},\n\
+         \t\t\"GPU\" : \n\t\t{{\n\t\t\t\"children\" : \n\t\t\t{{\n\t\t\t\t\"0\" : {{ \"value\" : \"Healthy\" }}\n\t\t\t}}\n\t\t}}\n\
+         \t}},\n\t\"header\" : \n\t[\n\t\t\"Health Monitor Report\"\n\t]\n}}\n"
+    )
+}
+
+#[test]
+fn what_dcgm_watches_is_healthy_only_where_it_says_so() {
+    let answer = |text: &str, code: i32| {
+        let dcgmi = format!(
+            "#!/bin/bash\n[[ $* == 'health -g 0 -c -j' ]] || exit 64\ncat <<'END'\n{text}\nEND\nexit {code}\n"
+        );
+        printed(&[("bin/dcgmi", dcgmi.as_str())], "dcgm_health").join("; ")
+    };
+    for overall in ["Healthy", "Warning", "Failure"] {
+        assert_eq!(answer(&dcgm_report(overall), 0), format!("fact dcgm_health {overall}"));
+    }
+    // A failure counts whatever the exit code is; health does not.
+    assert_eq!(answer(&dcgm_report("Failure"), 1), "fact dcgm_health Failure");
+    for (text, code, why) in [
+        (dcgm_report("Healthy"), 3, "dcgmi health ended with 3: {"),
+        (dcgm_report("Internal error"), 0, "dcgmi health ended with 0: {"),
+        (
+            "Error: Health watches not enabled. Please enable watches. ".to_owned(),
+            253,
+            "DCGM watches no GPU: `dcgmi health -g 0 -s a` turns it on",
+        ),
+        (
+            "Error: unable to establish a connection to the specified host: localhost".to_owned(),
+            255,
+            "dcgmi health ended with 255: Error: unable to establish a connection to the specified host: localhost",
+        ),
+        (String::new(), 124, "dcgmi health did not answer in time"),
+    ] {
+        assert_eq!(answer(&text, code), format!("none dcgm_health {why}"));
+    }
+}
+
+/// Controllers `nvme0` and `nvme1`, and a volume of the network; `nvme` or `smartctl` runs these lines for a device.
+fn smart(tool: &str, lines: &str) -> Vec<String> {
+    let tool = format!("bin/{tool}");
+    let lines = format!("#!/bin/bash\ncase \"$*\" in\n{lines}\n*) exit 64 ;;\nesac\n");
+    let files = [
+        ("nvme/nvme0/model", "Amazon EC2 NVMe Instance Storage\n"),
+        ("nvme/nvme1/model", "Amazon EC2 NVMe Instance Storage\n"),
+        ("nvme/nvme2/model", "Amazon Elastic Block Store\n"),
+        (tool.as_str(), lines.as_str()),
+    ];
+    // Neither program of this machine is in the way.
+    let has = format!("has() {{ [[ $1 == {} ]]; }}", tool.trim_start_matches("bin/"));
+    printed(&files, &format!("{has}; smart nvme dev"))
+}
+
+#[test]
+fn smart_of_drives_is_read_whole_or_not_at_all() {
+    let good =
+        "'smart-log -o json dev/nvme0') printf '{\n  \"critical_warning\":0,\n  \"media_errors\":0,\n}' ;;";
+    let other = |warning: &str, errors: &str| {
+        let json = format!("{{\n  \"critical_warning\" : {warning},\n  \"media_errors\" : {errors},\n}}");
+        smart("nvme", &format!("{good}\n'smart-log -o json dev/nvme1') printf '{json}' ;;"))
+    };
+    let (critical, media) = ("list nvme_critical", "list nvme_media_errors");
+    assert_eq!(other("0", "0"), [critical, media]);
+    assert_eq!(
+        other("4", "12"),
+        [
+            critical,
+            "item nvme_critical nvme1 critical warning 4",
+            media,
+            "item nvme_media_errors nvme1 media errors 12"
+        ]
+    );
+    // A number that is none is no 0.
+    let odd = other("0", "1.5e+03");
+    assert!(odd.len() == 2 && odd.iter().all(|line| line.starts_with("none nvme_")), "{odd:?}");
+    let refused = "*) echo 'Failed to open dev/nvme1: Permission denied' >&2; exit 1 ;;";
+    let why = "nvme1: ended with 1: Failed to open dev/nvme1: Permission denied";
+    assert_eq!(
+        smart("nvme", &format!("{good}\n{refused}")),
+        [format!("none nvme_critical {why}"), format!("none nvme_media_errors {why}")]
+    );
+    // What the other drive reports is enough against the node.
+    let bad = good.replacen("warning\":0", "warning\":1", 1);
+    assert_eq!(
+        smart("nvme", &format!("{bad}\n{refused}")),
+        [
+            critical.to_owned(),
+            "item nvme_critical nvme0 critical warning 1".to_owned(),
+            format!("none nvme_media_errors {why}")
+        ]
+    );
+    let late = smart("nvme", "*) exit 124 ;;");
+    assert_eq!(late[0], "none nvme_critical nvme0: SMART did not answer in time");
+}
+
+#[test]
+fn smartctl_is_asked_where_there_is_no_nvme() {
+    let report = "*nvme0) printf '{ \"nvme_smart_health_information_log\": { \"critical_warning\": 0, \
+                  \"media_errors\": 3 } }'; exit 64 ;;";
+    let denied = "*) printf '{ \"smartctl\": { \"messages\": [ { \"string\": \
+                  \"Smartctl open device: dev/nvme1 failed: Permission denied\" } ] } }'; exit 2 ;;";
+    let why = "nvme1: Smartctl open device: dev/nvme1 failed: Permission denied";
+    assert_eq!(
+        smart("smartctl", &format!("{report}\n{denied}")),
+        [
+            format!("none nvme_critical {why}"),
+            "list nvme_media_errors".to_owned(),
+            "item nvme_media_errors nvme0 media errors 3".to_owned(),
+        ]
+    );
+    let neither = smart("no-such-tool", "*) exit 64 ;;");
+    assert_eq!(neither[0], "none nvme_critical nvme0: no nvme and no smartctl on PATH");
+}

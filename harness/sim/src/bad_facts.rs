@@ -52,7 +52,7 @@ const XID: &str = "[ 4127.193] NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', 
 const XID_FAULTS: &str = "xid_faults";
 
 /// Printed by every probe.
-static HOST: [HostFact; 43] = [
+static HOST: [HostFact; 47] = [
     row("gpu_persistence", Is("Enabled"), Is("Disabled")),
     row("gpu_fabric", Is("Completed, Success"), Is("Completed, Success and In Progress, N/A")),
     row("gpu_power_limits", ByGpu("700.00 W", "400.00 W"), Is("500.00 W")),
@@ -64,11 +64,13 @@ static HOST: [HostFact; 43] = [
         ByGpu("144 at 26.562 GB/s", "96 at 25 GB/s"),
         Has(&["143 at 26.562 GB/s", "1 at 19.922 GB/s"]),
     ),
+    row("nvswitch_firmware", Has(&["96.10.57.00.01"]), Has(&["96.10.57.00.01", "96.10.6d.00.01"])),
     row("sram_errors", Has(&[]), Has(&["gpu3 Uncorrectable SEC-DED: 4"])),
     row("ecc_corrected", Is("3"), Is("20000001")),
     row("rows_remapped", Is("0"), Is("11")),
     row("rows_pending", Has(&[]), Has(&["gpu3 Pending"])),
     row("rows_spent", Has(&[]), Has(&["gpu3 1 banks: Low"])),
+    row("dcgm_health", Is("Healthy"), Is("Failure")),
     row("pcie_replays", Has(&[]), Has(&["gpu3 90210 replays in 60 minutes"])),
     row(XID_FAULTS, Has(&[]), Has(&[XID])),
     row("kernel_errors", Has(&[]), Has(&["[ 912.4] I/O error, dev nvme3n1, sector 7812 op 0x0:(READ)"])),
@@ -94,6 +96,8 @@ static HOST: [HostFact; 43] = [
     row("nvme_drives", Is("8"), Is("7")),
     row("nvme_bytes", ByGpu("30400000000000", "8000000000000"), Is("26600000000000")),
     row("nvme_broken", Has(&[]), Has(&["nvme3 dead"])),
+    row("nvme_critical", Has(&[]), Has(&["nvme3 critical warning 4"])),
+    row("nvme_media_errors", Has(&[]), Has(&["nvme3 media errors 12"])),
     row("ethernet", Has(&["ens32 ena up mtu 9001"]), Has(&["ens32 ena up mtu 1500"])),
     row("link_losses", Is("1"), Is("6")),
     row("nic_rates", Is("100 Gb/sec (4X EDR)"), Is("25 Gb/sec (1X EDR)")),
@@ -131,9 +135,8 @@ static OTHERS: [HostFact; 16] = [
 ];
 
 /// Of a cluster with Kubernetes: all its nodes have these where a fault concerns one of them.
-static KUBERNETES: [HostFact; 6] = [
+static KUBERNETES: [HostFact; 5] = [
     row("node_ready", Is("True"), Is("Unknown")),
-    row("node_pressure", Has(&[]), Has(&["DiskPressure"])),
     row("gpu_labels", Has(&[]), Has(&["nvidia.com/gpu.count=7: nvidia-smi lists 8"])),
     row("mig_labels", Has(&[]), Has(&["nvidia.com/mig.config=all-1g.10gb"])),
     row(

@@ -86,7 +86,8 @@ impl AcceptanceSession {
             self.notes.extend(probe::hold_to(&mut made, &suite.probe, &suite.alike));
         }
         let is_new = |node: &str| self.schedule.is_in(node);
-        self.notes.extend(probe::hold_to_delivery(&mut made, &self.delivery.inventory, &is_new));
+        let (note, uncompared) = probe::hold_to_delivery(&mut made, &self.delivery.inventory, &is_new);
+        self.notes.extend(note);
         for node in &made.nodes {
             let is_new = self.schedule.is_in(&node.node);
             let unfit = node.unfit.join("; ");
@@ -98,6 +99,8 @@ impl AcceptanceSession {
                 (None, true) => {
                     if let Some(why) = node.gpus_unread().filter(|_| is_new) {
                         self.schedule.leave_open(Stage::Preflight, &node.node, &messages::gpus_unread(why));
+                    } else if let Some(why) = uncompared.get(&node.node).filter(|_| is_new) {
+                        self.schedule.leave_open(Stage::Preflight, &node.node, why);
                     }
                 }
                 (_, false) if !is_new => self.schedule.withdraw(Stage::Preflight, &node.node, &unfit),

@@ -29,7 +29,7 @@ const MEMORY: u64 = 4 << 30;
 
 /// `diagnosis.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct CaseDiagnosis {
+pub struct CaseDiagnosis {
     format: Format<1>,
     /// The job whose reports were read.
     pub job: String,

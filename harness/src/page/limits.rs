@@ -22,7 +22,7 @@ const MOST_LETTERS: usize = 300;
 
 /// What a diagnosis says, as it is read back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct FoundLimits {
+pub struct FoundLimits {
     /// The largest effect first.
     pub findings: Vec<FoundLimit>,
     /// That the reports are not of one run, and why.
@@ -42,7 +42,7 @@ pub(crate) struct FoundLimits {
 
 /// One thing that limits the work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct FoundLimit {
+pub struct FoundLimit {
     /// Such as `exposed-communication`.
     pub code: String,
     /// The time that could be won at most, as a part of all time.

@@ -423,7 +423,7 @@ fn to_folder(order: &Order<'_>, folder: &Folder, run: &SurveyRun, messages: &mut
         // The diagnosis is of whole reports, and reads them here.
         if order.asked.is_survey && order.filter.is_none() && order.on.is_none() {
             let input = order.inputs.paths.iter().map(|path| messages.name(&path.display().to_string()));
-            let input = input.collect::<Vec<_>>().join(" ");
+            let input = base::text::command_line(&input.collect::<Vec<_>>());
             if let Err(why) = pages::write_limits(folder.path(), input, run.inputs, order.jobs) {
                 messages.note(&format!("the index says nothing on what limits the work: {why}"));
             }

@@ -469,7 +469,7 @@ fn a_rank_of_mpirun_shows_that_its_options_are_taken() {
     for (status, text, wanted, part) in [
         (Some(0), "a banner\nexported", 'h', "has the variable"),
         (Some(0), "", 'd', "has no variable"),
-        (Some(213), "mpirun: unrecognized option: -N", 'n', "unrecognized option"),
+        (Some(213), "mpirun: unrecognized option: -N", 'd', "unrecognized option"),
         (None, "no such program: mpirun", 'n', "no such program"),
     ] {
         let nodes = vec![node(&[("mpirun_options", status, text)])];

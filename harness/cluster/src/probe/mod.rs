@@ -2,6 +2,7 @@
 //! which nodes cannot pass. Running jobs on those that can is the business of the stages.
 
 pub mod answer;
+mod beyond;
 mod clock;
 mod device_pods;
 mod environment;
@@ -15,6 +16,7 @@ mod slurm;
 mod standards;
 mod table;
 
+pub use beyond::nodes_beyond;
 pub use fitness::{is_external, weigh};
 pub(crate) use on_node::{NodeJob, on_node};
 pub use probing::{NotMade, Probing, asked_to_end, gres, make};

@@ -520,6 +520,7 @@ main() {
   identity
   gpu_health
   nvlinks
+  devices
   host "$4"
   nics "$4" "$5" "$6"
   fabric

@@ -39,7 +39,7 @@ const PAUSE_S: u32 = 5;
 const NAME: &str = "probe.sh";
 const HEAD: &str = include_str!("probe.sh");
 /// Functions that it calls.
-const PARTS: [&str; 2] = [include_str!("gpu_health.sh"), include_str!("host.sh")];
+const PARTS: [&str; 3] = [include_str!("gpu_health.sh"), include_str!("devices.sh"), include_str!("host.sh")];
 
 /// How nsys is found stands in `profile.sh` and nowhere else: what the probe reports is what a job will use.
 static SCRIPT: LazyLock<String> = LazyLock::new(|| {

@@ -60,7 +60,7 @@ fn read_states(text: &str) -> BTreeMap<String, NodeState> {
         let (Some(node), Some(state)) = (fields.next(), fields.next()) else { continue };
         let gres_gpus = fields.next().filter(|gres| !gres.is_empty()).map(|gres| gpus(gres).unwrap_or(0));
         let reason = fields.next().unwrap_or_default();
-        let unusable = unusable(state).then(|| match (reason, refused_instance(reason)) {
+        let unusable = is_barred(state).then(|| match (reason, refused_instance(reason)) {
             ("" | "none", _) => format!("Slurm reports it as {state}"),
             (_, Some(code)) => {
                 format!("{NO_MACHINE}EC2 gave no instance ({code}); Slurm reports it as {state}")
@@ -159,9 +159,12 @@ fn limit(boots: bool) -> Duration {
     Duration::from_secs(u64::from(IMMEDIATE_S) + u64::from(MINUTES) * 60 + 60 + boot_s)
 }
 
-/// What Slurm says of a node on which it starts nothing.
-fn unusable(state: &str) -> bool {
-    let words = ["down", "drain", "drained", "draining", "fail", "failing", "error", "unknown", "inval"];
+/// Whether Slurm starts nothing on a node in that state, in its long or its short words.
+pub(super) fn is_barred(state: &str) -> bool {
+    let words = [
+        "down", "drain", "drained", "draining", "drng", "fail", "failing", "failg", "error", "unknown",
+        "unk", "inval", "future", "futr",
+    ];
     // A star marks a node that does not respond; other marks, and further states, stand behind the word too.
     state.contains('*')
         || state.split('+').any(|word| {

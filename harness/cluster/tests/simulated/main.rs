@@ -1,5 +1,6 @@
 //! What the crate does, on the simulated cluster.
 
+mod beyond;
 mod drain;
 mod gres;
 mod probe;

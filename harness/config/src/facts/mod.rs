@@ -51,7 +51,7 @@ const fn node_fact(name: &'static str, kind: FactType, about: &'static str) -> F
 }
 
 /// Every fact that a probe may report.
-pub const FACTS: [Fact; 95] = [
+pub const FACTS: [Fact; 99] = [
     shared_fact("gpus", FactType::Count, "GPUs that nvidia-smi lists"),
     shared_fact("gpu", FactType::Text, "their model, as the driver calls it"),
     shared_fact("driver", FactType::Version, "NVIDIA's driver"),
@@ -69,6 +69,7 @@ pub const FACTS: [Fact; 95] = [
     ),
     node_fact("gpu_ids", FactType::Names, "the UUID and the serial number of each GPU"),
     shared_fact("gpu_vbios", FactType::Names, "versions of the GPUs' firmware"),
+    shared_fact("nvswitch_firmware", FactType::Names, "versions of the NVSwitches' firmware"),
     node_fact("machine", FactType::Text, "the instance id, else the machine's serial number"),
     node_fact("busy", FactType::Names, "processes that compute on the GPUs"),
     node_fact(
@@ -176,6 +177,11 @@ pub const FACTS: [Fact; 95] = [
         FactType::Names,
         "GPUs with banks of memory that have few spare rows left, or none",
     ),
+    node_fact(
+        "dcgm_health",
+        FactType::Text,
+        "what the watches of a running DCGM have found, of all GPUs: `Healthy`, `Warning`, `Failure`",
+    ),
     node_fact("pcie_replays", FactType::Names, "GPUs that repeat more than 8 packets a minute on PCIe"),
     node_fact("xid_faults", FactType::Names, "those lines of `xid` whose Xid speaks against hardware"),
     node_fact(
@@ -213,6 +219,12 @@ pub const FACTS: [Fact; 95] = [
     shared_fact("nvme_drives", FactType::Count, "local NVMe drives; volumes of the network are not counted"),
     shared_fact("nvme_bytes", FactType::Bytes, "their size together"),
     node_fact("nvme_broken", FactType::Names, "NVMe drives whose controller is not live"),
+    node_fact(
+        "nvme_critical",
+        FactType::Names,
+        "local NVMe drives with a critical warning of SMART; mostly root alone may ask",
+    ),
+    node_fact("nvme_media_errors", FactType::Names, "those that could not read or write some data, by SMART"),
     shared_fact("ethernet", FactType::Names, "network interfaces: driver, state, MTU"),
     node_fact(
         "link_losses",

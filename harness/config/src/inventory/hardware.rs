@@ -1,5 +1,5 @@
-//! `[[hardware]]` of an inventory: the numbers of nodes as they were delivered, which `harness accept` compares with those
-//! that it reads.
+//! `[[hardware]]` of an inventory: the numbers of nodes as they were delivered, which `harness accept` compares with
+//! those that it reads.
 
 use crate::form::{Form, Key, Type};
 use crate::toml_reader::Value;
@@ -108,6 +108,18 @@ impl DeliveredHardware {
         found
     }
 
+    /// The facts that it lists numbers for, and that were not read: nothing is known of that hardware.
+    pub fn uncompared(&self, facts: &BTreeMap<String, FactValue>) -> Vec<&'static str> {
+        let is_text = matches!(facts.get("machine"), Some(FactValue::Text(_)));
+        let is_names = |fact: &str| matches!(facts.get(fact), Some(FactValue::Names(_)));
+        let all = [
+            ("machine", self.machine.is_some() && !is_text),
+            ("gpu_ids", !self.gpus.is_empty() && !is_names("gpu_ids")),
+            ("nic_ids", !self.nics.is_empty() && !is_names("nic_ids")),
+        ];
+        all.into_iter().filter(|(_, is_unread)| *is_unread).map(|(fact, _)| fact).collect()
+    }
+
     /// What it lists as facts of a probe, each row with a word in place of the part.
     pub fn as_facts(&self) -> BTreeMap<String, FactValue> {
         let rows = |all: &[Vec<String>]| {
@@ -177,7 +189,10 @@ mod tests {
                 "`nic_ids` is not as delivered: without 00a2",
             ]
         );
-        // What cannot be read differs in nothing.
+        assert_eq!(other.uncompared(&facts()), [""; 0]);
+        // What cannot be read differs in nothing, and is as delivered in nothing.
         assert_eq!(other.differences(&BTreeMap::new()), [""; 0]);
+        assert_eq!(other.uncompared(&BTreeMap::new()), ["machine", "gpu_ids", "nic_ids"]);
+        assert_eq!(DeliveredHardware::default().uncompared(&BTreeMap::new()), [""; 0]);
     }
 }

@@ -88,7 +88,7 @@ serve() {
 connect() {
   local port=$base_port device bytes
   if ! until_ready; then
-    echo "not-started server $server was not ready after $limit s"
+    echo "not-started server $server was not ready after $patience s"
     return
   fi
   for device in "${devices[@]}"; do
@@ -101,11 +101,11 @@ connect() {
 }
 
 measure() {
-  local device=$1 bytes=$2 port=$3 out=$1.$2.out left attempts=0 status=0 until
+  local device=$1 bytes=$2 port=$3 out=$1.$2.out left attempts=0 status=0 until side
   until=$(($(date +%s) + limit))
   while left=$((until - $(date +%s))) && ((left > 0)); do
     attempts=$((attempts + 1))
-    bounded "$left" "$device" "$bytes" "$port" "$server" > "$out" 2> "$device.$bytes.err"
+    bounded "$left" "$device" "$bytes" "$port" "$server" > "$out" 2> "$device.$bytes.client.err"
     status=$?
     if ((status == 0)); then
       if [[ $kind == nic ]]; then echo "device $device"; fi
@@ -119,7 +119,25 @@ measure() {
     cat "$out"
     return
   fi
-  echo "not-connected $device no answer in $limit s, attempts: $attempts, last status: $status"
+  local why="no answer in $limit s, attempts: $attempts, last status: $status"
+  for side in client server; do
+    last_line "$device.$bytes.$side.err"
+    if [[ -n $last ]]; then why+="; $side: $last"; fi
+  done
+  echo "not-connected $device $why"
+}
+
+# Sets $last: what a program complained of last, such as of a port that another process has.
+last_line() {
+  local row
+  last=
+  ls . > /dev/null 2>&1
+  [[ -r $1 ]] || return
+  while IFS= read -r row || [[ -n $row ]]; do
+    if [[ $row == *[![:space:]]* ]]; then last=$row; fi
+  done < "$1"
+  last=${last//[[:cntrl:]]/ }
+  last=${last:0:200}
 }
 
 # Runs the program for one device: with a host as the client, without as the server.
@@ -127,7 +145,8 @@ bounded() {
   local seconds=$1 device=$2 bytes=$3 port=$4 host=${5:-} words
   if [[ $kind == tcp ]]; then
     words=(-s -1 -p "$port")
-    if [[ -n $host ]]; then words=(-c "$host" -p "$port" -t "$iterations" -P "$bytes" -J); fi
+    # Without intervals: those of a day would be more than is read.
+    if [[ -n $host ]]; then words=(-c "$host" -p "$port" -t "$iterations" -P "$bytes" -i 0 -J); fi
     run_bounded
     return
   fi
@@ -174,9 +193,10 @@ stop() {
   exit 143
 }
 
-# Waits for the server, until the limit.
+# Waits for the server; a launcher may start it a minute later than this node.
 until_ready() {
-  local until=$(($(date +%s) + limit))
+  patience=$((limit > 60 ? limit : 60))
+  local until=$(($(date +%s) + patience))
   until seen links.ready; do
     if (($(date +%s) >= until)); then return 1; fi
     pause 0.2

@@ -18,6 +18,8 @@ NO_TORCH = 127
 # A batch of products between two looks at the clock lasts about so long.
 BATCH_S = 0.1
 MOST_PRODUCTS = 64
+# What a process reads once all of them are ready.
+BEGIN = "begin\n"
 
 
 def arguments():
@@ -89,6 +91,9 @@ def work(given):
     batch = max(1, min(MOST_PRODUCTS, int(BATCH_S / each)))
     operations = 2.0 * given.size**3
     print("ready", flush=True)
+    # All GPUs of the node begin together: one that began sooner would end sooner, and look dead beside the others.
+    if sys.stdin.readline() != BEGIN:
+        return
     done = wrong = 0
     start = time.monotonic()
     while time.monotonic() - start < given.seconds:
@@ -114,8 +119,8 @@ class Gpu:
         self.done, self.rate, self.wrong = 0, 0.0, 0
         self.is_ready = self.is_whole = False
         argv = [sys.executable, sys.argv[0], *sys.argv[1:-1], "--worker", sys.argv[-1]]
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
-        self.process = subprocess.Popen(argv, env=environment, text=True, **streams)
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.process = subprocess.Popen(argv, env=environment, text=True, errors="replace", **streams)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
@@ -127,10 +132,22 @@ class Gpu:
             elif words == ["end"]:
                 self.is_whole = True
             elif len(words) == 3:
-                done, rate, wrong = int(words[0]), float(words[1]), int(words[2])
+                try:
+                    done, rate, wrong = int(words[0]), float(words[1]), int(words[2])
+                except ValueError:
+                    # Libraries print remarks of their own.
+                    continue
                 self.rate = rate or self.rate
                 self.done, self.wrong = done, wrong
         self.process.wait()
+
+    def begin(self):
+        try:
+            self.process.stdin.write(BEGIN)
+            self.process.stdin.flush()
+        except OSError:
+            # It has died since.
+            pass
 
     def has_died(self):
         return not self.reader.is_alive() and not self.is_whole
@@ -140,7 +157,8 @@ def progress(gpus, percent):
     rates, errors = [], []
     for gpu in gpus:
         died = gpu.has_died()
-        rates.append("%d (%.0f Gflop/s) " % (-1 if died else gpu.done, gpu.rate))
+        # Of small matrices on a CPU less than 1 is a rate, too.
+        rates.append("%d (%.5g Gflop/s) " % (-1 if died else gpu.done, gpu.rate))
         warning = " (DIED!)" if died else " (WARNING!)" if gpu.wrong else ""
         errors.append("%d %s" % (gpu.wrong, warning))
     sys.stdout.write("\r%.1f%%  proc'd: %s  errors: %s  temps: --" % (percent, "- ".join(rates), "- ".join(errors)))
@@ -151,7 +169,8 @@ def main():
     given = arguments()
     try:
         import torch
-    except ImportError as error:
+    # OSError: one of its libraries is missing.
+    except (ImportError, OSError) as error:
         # The beginning of this line is read: a program that is not there says nothing of its node.
         hint = "install it, or set `program` to a Python that has it"
         print("torch_burn.py: PyTorch is missing (%s): %s" % (error, hint), file=sys.stderr)
@@ -168,6 +187,9 @@ def main():
     until = time.monotonic() + 300
     while time.monotonic() < until and not all(gpu.is_ready or gpu.has_died() for gpu in gpus):
         time.sleep(0.1)
+    for gpu in gpus:
+        if gpu.is_ready:
+            gpu.begin()
     start, step = time.monotonic(), given.seconds / 200
     for line in range(1, 201):
         time.sleep(max(0.0, start + line * step - time.monotonic()))

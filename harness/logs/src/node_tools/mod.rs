@@ -42,8 +42,12 @@ fn document<T: DeserializeOwned>(text: &str, program: &str) -> Result<T, NoResul
 
 /// For a message: at most 200 characters.
 fn last_line(text: &str) -> Option<String> {
-    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
-    Some(line.chars().take(200).collect())
+    text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(cut)
+}
+
+/// The same of any text: a line may be as long as its file.
+fn cut(text: &str) -> String {
+    text.chars().take(200).collect()
 }
 
 /// Whether two figures of the same thing agree, up to the digits that are printed.

@@ -1,7 +1,7 @@
 //! Reads what `links.sh` prints of `fi_pingpong`: for each NIC and size of message, how long one message takes, or why it was
 //! not measured.
 
-use super::{NoResult, last_line};
+use super::{NoResult, cut, last_line};
 use crate::range::Range;
 
 /// Messages of one size from one NIC to its peer.
@@ -29,6 +29,11 @@ pub struct Links {
 /// The columns of the table, in their order.
 const COLUMNS: [&str; 8] = ["bytes", "#sent", "#ack", "total", "time", "MB/sec", "usec/xfer", "Mxfers/sec"];
 
+/// Why nothing was tried: the server was not ready in time.
+pub fn not_started(text: &str) -> Option<String> {
+    text.lines().find_map(|line| line.strip_prefix("not-started ")).map(cut)
+}
+
 /// All rows of a text; an error where one contradicts itself, or there is none.
 pub fn read(text: &str) -> Result<Links, NoResult> {
     let mut links = Links::default();
@@ -39,14 +44,14 @@ pub fn read(text: &str) -> Result<Links, NoResult> {
         match words.as_slice() {
             ["device", device] => {
                 if let Some(open) = open.replace(*device) {
-                    return Err(format!("fi_pingpong printed no row for {open}"));
+                    return Err(format!("fi_pingpong printed no row for {}", cut(open)));
                 }
                 has_columns = false;
             }
             ["not-connected", device, why @ ..] => {
-                links.silent.push(((*device).to_owned(), why.join(" ")));
+                links.silent.push((cut(device), cut_reason(&why.join(" "))));
             }
-            ["not-started", why @ ..] => return Err(why.join(" ")),
+            ["not-started", why @ ..] => return Err(cut(&why.join(" "))),
             ["server", ..] | [] => {}
             columns if *columns == COLUMNS => has_columns = true,
             row if has_columns && row.len() == COLUMNS.len() => {
@@ -60,7 +65,7 @@ pub fn read(text: &str) -> Result<Links, NoResult> {
         }
     }
     match open {
-        Some(open) => Err(format!("the output ends before the row for {open}")),
+        Some(open) => Err(format!("the output ends before the row for {}", cut(open))),
         None if links.measured.is_empty() && links.silent.is_empty() => Err(match last_line(text) {
             Some(line) => format!("fi_pingpong printed no table; the last line: {line}"),
             None => "fi_pingpong printed nothing".to_owned(),
@@ -69,8 +74,13 @@ pub fn read(text: &str) -> Result<Links, NoResult> {
     }
 }
 
+/// What both sides complained of is part of it.
+fn cut_reason(why: &str) -> String {
+    why.chars().take(500).collect()
+}
+
 fn messages(device: &str, row: &[&str]) -> Result<Messages, NoResult> {
-    let wrong = |what: &str| format!("{device}: {what}: {}", row.join(" "));
+    let wrong = |what: &str| format!("{}: {what}: {}", cut(device), cut(&row.join(" ")));
     let [bytes, sent, acknowledged, .., rate, latency, _] = row else { return Err(wrong("no row")) };
     let size = scaled(bytes).ok_or_else(|| wrong("no size of a message"))?;
     if acknowledged.strip_prefix('=') != Some(*sent) {
@@ -141,9 +151,11 @@ mod tests {
             (format!("device a\n{HEAD}{}", row.replace("60.71", "90.71")), "contradict each other"),
             (format!("device a\n{HEAD}{}", row.replace("4.22", "nan")), "no rate or no time"),
             (format!("device a\n{HEAD}{}", row.replace("256 ", "0 ")), "no size"),
+            (format!("device {}\n{HEAD}", "a".repeat(100_000)), "ends before the row for aaa"),
+            (format!("device a\n{HEAD}{}", row.replace("256 ", &"9".repeat(100_000))), "no size"),
         ] {
             let error = read(&text).expect_err(why);
-            assert!(error.contains(why), "{error}");
+            assert!(error.contains(why) && error.len() < 500, "{error}");
         }
     }
 }

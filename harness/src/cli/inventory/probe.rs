@@ -63,7 +63,7 @@ pub(crate) struct DiffArgs {
 }
 
 pub(super) fn probe(home: &Home, args: &ProbeArgs) -> i32 {
-    probed(home, &args.target).map_or_else(|code| code, |made| show_probe(&made, args))
+    probed(home, &args.target, true).map_or_else(|code| code, |made| show_probe(&made, args))
 }
 
 fn show_probe(made: &Probe, args: &ProbeArgs) -> i32 {
@@ -86,7 +86,7 @@ pub(super) fn diff(home: &Home, args: &DiffArgs) -> i32 {
         Ok(golden) => golden,
         Err(why) => return usage(&format!("--golden: {why}")),
     };
-    let made = match probed(home, &args.target) {
+    let made = match probed(home, &args.target, false) {
         Ok(made) => made,
         Err(code) => return code,
     };
@@ -122,8 +122,9 @@ fn read_golden(path: &Path) -> Result<(Probe, String), String> {
     Ok((read, path.display().to_string()))
 }
 
-/// The probe, or the exit code of what went wrong before there was one.
-fn probed(home: &Home, args: &ProbeTarget) -> Result<Probe, i32> {
+/// The probe, or the exit code of what went wrong before there was one. Nodes beyond the inventory are named where that
+/// is asked.
+fn probed(home: &Home, args: &ProbeTarget, names_beyond: bool) -> Result<Probe, i32> {
     let loaded = load::without_suite(home, &args.inventory).map_err(|diagnostics| {
         diagnostics.iter().for_each(|diagnostic| eprintln!("error: {diagnostic}"));
         exit_code::USAGE
@@ -146,7 +147,11 @@ fn probed(home: &Home, args: &ProbeTarget) -> Result<Probe, i32> {
             let reach = SimulatedReach::new(&inventory, args.seed, faults, BTreeMap::new())
                 .map_err(|why| usage(&format!("--sim-fault: {why}")))?;
             let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(args.seed) as f64);
-            let made = make(&inventory, &nodes, &through_slurm(&inventory, &reach), clock, args).await;
+            let slurm = through_slurm(&inventory, &reach);
+            let made = make(&inventory, &nodes, &slurm, clock, args).await;
+            if names_beyond && made.is_ok() {
+                name_beyond(&slurm, &inventory).await;
+            }
             match reach.violations().as_slice() {
                 [] => Ok(made),
                 broken => Err(report_error(&format!(
@@ -164,7 +169,11 @@ fn probed(home: &Home, args: &ProbeTarget) -> Result<Probe, i32> {
             reached.begin().await;
             let clock = Clock::starting_at(store::wall_clock_s());
             let redactor = redactor(&inventory);
-            let made = make(&inventory, &nodes, &reached.clean(&redactor), clock, args).await;
+            let clean = reached.clean(&redactor);
+            let made = make(&inventory, &nodes, &clean, clock, args).await;
+            if names_beyond && made.is_ok() {
+                name_beyond(&clean, &inventory).await;
+            }
             reached.end().await;
             Ok(made)
         }
@@ -183,6 +192,13 @@ async fn make(
     let fanout = args.ssh_fanout as usize;
     let allow_busy = args.allow_busy;
     made_of::make(&Probing { inventory, nodes, reach, clock, fanout, name: &name, allow_busy }).await
+}
+
+/// On stderr: stdout may be JSON.
+async fn name_beyond(reach: &dyn Reach, inventory: &Inventory) {
+    if let Some(note) = made_of::nodes_beyond(reach, inventory).await {
+        eprintln!("note: {note}");
+    }
 }
 
 fn print_json<T: serde::Serialize>(value: &T) {

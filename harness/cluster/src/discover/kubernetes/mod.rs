@@ -11,7 +11,7 @@ mod tests;
 
 pub(crate) use nodes::{Node, read};
 pub use render::render;
-pub(crate) use selection::{health_labels, hostname, unhealthy};
+pub(crate) use selection::{health_labels, hostname, takes_pods, unhealthy};
 
 use super::{Failure, LeftOut};
 use crate::reach::pods::Kubectl;

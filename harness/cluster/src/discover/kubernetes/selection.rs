@@ -157,6 +157,11 @@ impl Needs<'_> {
     }
 }
 
+/// Whether a node is of that instance and takes pods that bear these taints.
+pub(crate) fn takes_pods(node: &Node, instance: &Instance, tolerations: &[String]) -> bool {
+    Needs { instance, has_efa: false, has_hugepages: false, tolerations }.missing(node).is_none()
+}
+
 /// As pods are pinned to it.
 pub(crate) fn hostname(node: &Node) -> Option<&str> {
     node.label(HOSTNAME)

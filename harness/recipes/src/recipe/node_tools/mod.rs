@@ -80,12 +80,12 @@ fn result<T>(job: &JobInput, file: &InputFile, read: Result<T, String>, output: 
     }
 }
 
-/// A finding about the node, or about one of its GPUs.
+/// A finding about the node, or about one of its GPUs; between two nodes it is of neither.
 fn about(job: &JobInput, file: &InputFile, code: &str, gpu: Option<u32>, message: String) -> Finding {
     let finding = Finding::new(code, message).file(&file.shown);
-    let finding = match job.nodes.first() {
-        Some(node) => finding.node(node.as_str()),
-        None => finding,
+    let finding = match job.nodes.as_slice() {
+        [node] => finding.node(node.as_str()),
+        _ => finding,
     };
     match gpu {
         Some(gpu) => finding.part(format!("gpu{gpu}")),

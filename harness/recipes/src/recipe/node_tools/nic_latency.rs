@@ -62,6 +62,11 @@ pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
     let Some((file, text)) = client_text(job, &mut output) else { return output };
+    if let (Some(why), Some(0)) = (source::not_started(&text), job.exit_code) {
+        // A server that was late is no damaged output, and neither node's fault.
+        output.findings.push(about(job, file, ToolFinding::NotMeasured.code(), None, why));
+        return output;
+    }
     let Some(links) = result(job, file, read(job, &text), &mut output) else { return output };
     for messages in &links.measured {
         let (is_large, nic) = (messages.bytes >= LARGE, messages.device.as_str());

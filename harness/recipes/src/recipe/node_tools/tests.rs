@@ -435,6 +435,13 @@ fn messages_of_an_unknown_nic_and_of_one_that_is_silent_are_no_latency() {
 }
 
 #[test]
+fn a_server_that_was_not_ready_leaves_nothing_measured_and_blames_neither_node() {
+    let text = "not-started server p5-001 was not ready after 30 s\n";
+    let output = run_on(&nic_latency::SPEC, text, 0);
+    assert_eq!(lines(&output), ["tool-not-measured: server p5-001 was not ready after 30 s"]);
+}
+
+#[test]
 fn wrong_memory_under_stress_counts_and_is_no_rate() {
     let text = "stress-ng: fail:  [5464] vm: detected 16 bit errors while stressing memory\n";
     let output = run_on(&stress_ng::SPEC, text, 2);

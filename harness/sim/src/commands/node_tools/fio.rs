@@ -6,8 +6,8 @@ use crate::noise;
 use model::fault::Fault;
 use serde_json::{Value, json};
 
-/// Operations per second of 4 KiB, and bytes per second of large ones: drives of a node together.
-const OPERATIONS: f64 = 1_600_000.0;
+/// Operations per second of 4 KiB that one process can ask for, and bytes per second of the drives of a node together.
+const OPERATIONS: f64 = 400_000.0;
 const BYTES: f64 = 14.0e9;
 
 pub(in super::super) fn run(call: &CommandCall<'_>) -> CommandOutput {
@@ -20,6 +20,7 @@ pub(in super::super) fn run(call: &CommandCall<'_>) -> CommandOutput {
         let stdout = vec!["fio: failed parsing bs\n".to_owned(); call.nodes.len()];
         return CommandOutput { stdout, code: 1, ..CommandOutput::default() };
     };
+    let most = OPERATIONS * value("--numjobs").parse::<f64>().unwrap_or(1.0);
     let access = value("--rw");
     let reads = access.ends_with("read") || access.ends_with("rw") || access == "readwrite";
     let writes = access.ends_with("write") || access.ends_with("rw");
@@ -33,11 +34,7 @@ pub(in super::super) fn run(call: &CommandCall<'_>) -> CommandOutput {
         let mut side = |is_on: bool, pace: f64| -> Value {
             let operations = match is_on {
                 true => {
-                    share
-                        * pace
-                        * left(call, node, of_fault)
-                        * OPERATIONS.min(BYTES / block)
-                        * draws.factor(0.01)
+                    share * pace * left(call, node, of_fault) * most.min(BYTES / block) * draws.factor(0.01)
                 }
                 false => 0.0,
             };
