@@ -422,7 +422,9 @@ impl Fault {
     /// Whether a fault of that kind can come about on nodes where jobs are started that way.
     pub fn happens_on(kind: &str, launcher: Launcher) -> bool {
         match kind {
-            "queue-stuck" | "preempted" | "preempted-once" => launcher == Launcher::Slurm,
+            "queue-stuck" | "preempted" | "preempted-once" | "gpus-unconstrained" => {
+                launcher == Launcher::Slurm
+            }
             "connection-drops" | "host-unreachable" => launcher == Launcher::Ssh,
             _ => true,
         }

@@ -10,7 +10,8 @@ pub(super) const FACTS: &[Fact] = &[
 ];
 
 /// It lists what the step was given, as where devices are constrained, or all where `open` lies.
-const NVIDIA_SMI: &str = r#"IFS=, read -ra devices <<< "$CUDA_VISIBLE_DEVICES"
+const NVIDIA_SMI: &str = r#"[[ $1 == -L ]] || exit 9
+IFS=, read -ra devices <<< "$CUDA_VISIBLE_DEVICES"
 if [[ -e BENCH/open ]]; then devices=(0 1 2 3 4 5 6 7); fi
 for at in "${!devices[@]}"; do echo "GPU $at: NVIDIA H100 80GB HBM3 (UUID: GPU-$at)"; done
 "#;
@@ -46,16 +47,17 @@ gpus=$(srun --ntasks=1 --gres=gpu:1 bash -c 'echo "$CUDA_VISIBLE_DEVICES"')
 "#;
 
 fn batch_file() {
-    let case = |name: &str, args: &str, code: u32| {
+    let case = |name: &str, args: &str| {
         format!(
             "[[case]]\nname = \"{name}\"\nplacement = \"each\"\nqueue_limit_s = 20\nlimit_s = 100\n\
              workload = {{ kind = \"command\", program = \"bash\", args = {args}, \
              environment = {{ SLURM_OVERLAP = \"1\" }} }}\n\
-             recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = {code}\n"
+             recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n"
         )
     };
-    let file = case("file", "[\"BENCH/bin/check.sbatch\"]", 0);
-    let text = case("text", "[\"-c\", \"srun --ntasks=1 --gres=gpu:2 true && exit 7\"]", 7);
+    let file = case("file", "[\"BENCH/bin/check.sbatch\"]");
+    let text = "[[ $(srun --ntasks=1 --gres=gpu:2 bash -c 'echo $CUDA_VISIBLE_DEVICES') == 0,1 ]]";
+    let text = case("text", &format!("[\"-c\", \"{text}\"]"));
     let bench = Bench::with_cases(2, "", &format!("{file}{text}"));
     bench.program("check.sbatch", BATCH);
     let ran = bench.run();
