@@ -146,7 +146,7 @@ impl AcceptanceSession {
             sources: self.sources.clone(),
             catalogue: self.catalogue.clone(),
             sets,
-            evidence: None,
+            evidence: self.probe.as_ref().map(|probe| plan::evidence_lacks(probe, &self.delivery.inventory)),
         };
         plan::plan(std::slice::from_ref(suite), &self.delivery.inventory, self.baselines.as_ref(), request)
     }
