@@ -159,7 +159,7 @@ pub(crate) fn with_source(case: &Case, source: Option<EvidenceSource>) -> Case {
 pub fn evidence_lines(case: &PlannedCase) -> Vec<String> {
     let mut by_reason: BTreeMap<(&str, &str), BTreeSet<&String>> = BTreeMap::new();
     for (job, evidence) in with_evidence(case) {
-        by_reason.entry((evidence.name(), &evidence.why)).or_default().extend(&job.nodes);
+        by_reason.entry((evidence.name(), evidence.why.as_str())).or_default().extend(&job.nodes);
     }
     let line = |((source, why), nodes): ((&str, &str), BTreeSet<&String>)| {
         let mut nodes: Vec<String> = nodes.into_iter().cloned().collect();

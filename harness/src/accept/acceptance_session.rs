@@ -134,7 +134,6 @@ impl AcceptanceSession {
         sets: Sets,
     ) -> Result<Plan, Vec<String>> {
         let asked = &self.delivery.record.asked;
-        let inventory = &self.delivery.inventory;
         let request = Request {
             run_id: id.to_owned(),
             seed: self.delivery.seed(),
@@ -147,9 +146,8 @@ impl AcceptanceSession {
             sources: self.sources.clone(),
             catalogue: self.catalogue.clone(),
             sets,
-            // Else a node without the first source of a list would fail its jobs.
-            evidence: self.probe.as_ref().map(|probe| plan::evidence_lacks(probe, inventory)),
+            evidence: self.probe.as_ref().map(|probe| plan::evidence_lacks(probe, &self.delivery.inventory)),
         };
-        plan::plan(std::slice::from_ref(suite), inventory, self.baselines.as_ref(), request)
+        plan::plan(std::slice::from_ref(suite), &self.delivery.inventory, self.baselines.as_ref(), request)
     }
 }

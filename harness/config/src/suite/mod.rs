@@ -25,10 +25,10 @@ pub use workload::{
     training, variables,
 };
 
-pub use ::model::artefact::{CaseEnd, EvidenceSource};
+pub use ::model::artefact::CaseEnd;
 
 use crate::facts::Requirement;
-use ::model::artefact::JobProperties;
+use ::model::artefact::{EvidenceSource, JobProperties};
 use ::model::fault::NodeFault;
 use job::profile::Profile;
 use metric::Dim;

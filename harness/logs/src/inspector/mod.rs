@@ -158,7 +158,7 @@ const GAUGE_BYTES: usize = 1024;
 
 impl Reader {
     /// One that keeps each call by itself, and not their sums alone.
-    pub fn keeping_calls() -> Reader {
+    pub(crate) fn keeping_calls() -> Reader {
         Reader { tables: Tables::keeping_calls(), ..Reader::default() }
     }
 

@@ -6,7 +6,8 @@ use super::trial::{Answer, Fleet, Found, Shape, Trial};
 use config::diagnostic::Diagnostic;
 use config::inventory::Inventory;
 use config::suite::{
-    Assertion, Bound, Case, NcclTests, NicPairs, OnFailure, Per, Placement, Requires, Step, Suite, Workload,
+    Assertion, Bound, Case, Evidence, NcclTests, NicPairs, OnFailure, Per, Placement, Requires, Step, Suite,
+    Workload,
 };
 use metric::op::Op;
 use metric::{Dim, Metric, Metrics};
@@ -263,7 +264,8 @@ fn none_wrong(tests: &NcclTests, size: u64) -> Assertion {
     }
 }
 
-/// The case without what is not for one of many small runs: profiles, counters, preconditions, expectations.
+/// The case without what is not for one of many small runs: profiles and other evidence, counters, preconditions,
+/// expectations.
 fn bare(case: &Case, workload: Workload, placement: Placement, assertions: Vec<Assertion>) -> Case {
     let mut bare = Case {
         about: "one of the runs that isolate a culprit".to_owned(),
@@ -272,6 +274,7 @@ fn bare(case: &Case, workload: Workload, placement: Placement, assertions: Vec<A
         placement,
         recipes: vec![nccl_tests::SPEC.name.to_owned()],
         profile: None,
+        evidence: Evidence::default(),
         requires: Requires::default(),
         after: Vec::new(),
         expected_failure: None,

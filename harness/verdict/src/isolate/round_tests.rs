@@ -3,7 +3,7 @@
 use super::round::{CaseRows, Probes, Tried, answers};
 use super::trial::{Aim, Found, Shape, Trial};
 use config::inventory::{Instances, Inventory};
-use config::suite::{Case, Suite, Workload};
+use config::suite::{Case, Evidence, Suite, Workload};
 use metric::op::Op;
 use metric::unit::{Better, Unit};
 use metric::{Dim, Dims, Metric, Metrics};
@@ -160,13 +160,15 @@ fn small_runs_are_without_a_profiler_and_nics_are_judged_by_their_rate() {
         recipes = ["nccl_tests", "nccl_profile", "stragglers"]
         limit_s = 600
         profile = { ranks = "all" }
+        evidence = ["nsys", "inspector", "log"]
         [[case.assert]]
         metric = "straggler.late"
         per = "node"
         at_most = "500 us"
         "#,
     );
-    assert!(cases.iter().all(|case| case.profile.is_none()), "{cases:?}");
+    let is_bare = |case: &Case| case.profile.is_none() && case.evidence == Evidence::default();
+    assert!(cases.iter().all(is_bare), "{cases:?}");
     let metrics = cases.iter().map(|case| case.assertions[0].metric.as_str());
     assert_eq!(metrics.collect::<Vec<_>>(), ["nccl.wrong", "nccl.wrong", "nic.rate"]);
 }

@@ -2,7 +2,7 @@
 
 use super::ranks::Ranks;
 use super::{op_of, useless};
-use crate::recipe::{FileRole, InputFile, JobInput, Output, read_stream};
+use crate::recipe::{InputFile, JobInput, Output, read_stream};
 use logs::inspector::RankCall;
 use logs::inspector::gathered::{self, Gathered};
 use metric::op::Op;
