@@ -77,7 +77,10 @@ fn without_pytorch_it_is_not_there() {
     let output = run(None, &["bf16", "--gpus=8", "10"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(127), "{errors}");
-    assert!(errors.starts_with(NO_TORCH), "{errors}");
+    assert!(
+        errors.starts_with("torch_burn.py: PyTorch is missing (") && errors.starts_with(NO_TORCH),
+        "{errors}"
+    );
 }
 
 const SUITE: &str = r#"instance = "two"
