@@ -179,7 +179,8 @@ def main():
         work(given)
         return 0
     versions = (torch.__version__, torch.version.cuda)
-    print("torch_burn.py: PyTorch %s, CUDA %s, %s, %d x %d" % (*versions, given.dtype, given.size, given.size), flush=True)
+    shape = (given.dtype, given.size, given.size)
+    print("torch_burn.py: PyTorch %s, CUDA %s, %s, %d x %d" % (*versions, *shape), flush=True)
     # A job that has only some of the node's GPUs has them by these names.
     visible = [word for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word]
     gpus = [Gpu(number, visible) for number in range(given.gpus)]
