@@ -99,7 +99,7 @@ fn read(job: &JobInput, text: &str) -> Result<source::Links, String> {
         if !job.nics.contains(&messages.device) {
             return Err(format!("the instance has no such NIC: {}", messages.device));
         }
-        if !seen.insert((&messages.device, messages.bytes >= LARGE)) {
+        if !seen.insert((messages.device.clone(), messages.bytes >= LARGE)) {
             return Err(format!("{} was measured twice", messages.device));
         }
     }
