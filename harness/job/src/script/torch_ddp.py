@@ -55,9 +55,9 @@ def make_model(hidden, layers, device):
 
 def batch_of(given, rank, step, device):
     """Samples that no other rank and no other step has, and what must come out of the model."""
-    drawn = torch.Generator().manual_seed(SEED + 1_000_003 * (rank + 1) + step)
-    samples = torch.randn(given.batch, given.hidden, generator=drawn)
-    return samples.to(device), torch.tanh(samples).to(device)
+    drawn = torch.Generator(device=device).manual_seed(SEED + 1_000_003 * (rank + 1) + step)
+    samples = torch.randn(given.batch, given.hidden, generator=drawn, device=device)
+    return samples, torch.tanh(samples)
 
 
 def digest(model):
@@ -89,8 +89,9 @@ def compare(reports):
 def refuse_nan(loss, rank, local):
     """Before gradients are shared, only the rank itself knows that its loss is not a number."""
     if math.isnan(loss):
-        place = (rank, local, socket.gethostname())
-        raise AssertionError("Rank %d: found NaN in local forward loss calculation. Device: %d, node: %s" % place)
+        where = (rank, local, socket.gethostname())
+        message = "Rank %d: found NaN in local forward loss calculation. Device: %d, node: %s" % where
+        raise AssertionError(message)
 
 
 def run_step(model, optimizer, samples, expected, device, rank, local):
