@@ -26,7 +26,8 @@ const NO_NICS: &str =
 const NO_NIC: &str = "only a probe, collectives over several nodes, flows of NICs and trainings whose NICs are counted \
                       detect it, and none is selected there";
 const NO_GPUS: &str = "only collectives, GPUs alone and trainings detect it, and none is selected there";
-const NO_DATA: &str = "only nccl-tests that check their data, loads of GPUs and `torch-ddp` detect it, and none is selected there";
+const NO_DATA: &str = "only nccl-tests that check their data, loads of GPUs and `torch-ddp` detect it, and none is \
+                       selected there";
 const NO_LINKS: &str = "only collectives over all GPUs of a node detect it, and none is selected there";
 const NO_COPIES: &str = "only `nvbandwidth` and recipe `gpu_state` detect it, and none is selected there";
 const NO_DIAGNOSIS: &str = "only `dcgm-diag` and recipe `gpu_state` detect it, and none is selected there";

@@ -51,8 +51,9 @@ pub(super) fn form() -> Form {
 }
 
 pub(super) fn read(table: &Table<'_>) -> Option<Training> {
-    let number =
-        |key: &str, usual: u32, most: u32| table.get(key).map_or(Some(usual), |value| value.small(1..=most));
+    let number = |key: &'static str, usual: u32, most: u32| {
+        table.get(key).map_or(Some(usual), |value| value.small(1..=most))
+    };
     let steps = number("steps", USUAL_STEPS, MOST_STEPS);
     let batch = table.get("batch").map_or(Some(USUAL_BATCH), |value| read_samples(&value));
     let hidden = number("hidden", USUAL_HIDDEN, 65_536);

@@ -198,13 +198,14 @@ impl Training {
 
     /// The words that a person wrote, in which a value may be referred to.
     fn written(&self) -> impl Iterator<Item = &String> {
+        let none: &[String] = &[];
         let (first, args) = match &self.program {
             Program::Torchrun { script, args } => (Some(script), args.as_slice()),
             Program::Fsdp { script, args, .. } | Program::Ddp { script, args, .. } => {
                 (script.as_ref(), args.as_slice())
             }
             Program::Nemo(nemo) => (nemo.program.as_ref(), nemo.args.as_slice()),
-            Program::TorchDdp(_) => (None, [].as_slice()),
+            Program::TorchDdp(_) => (None, none),
             Program::Mpi { program, args } => (Some(program), args.as_slice()),
         };
         first.into_iter().chain(args)

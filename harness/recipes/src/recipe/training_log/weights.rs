@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::BufReader;
 
 /// Code of the finding that names the rank whose weights differ from those of all others.
-pub(super) const DIFFERENT_RANK: &str = TrainingFinding::WeightsOfRank.code();
+const DIFFERENT_RANK: &str = TrainingFinding::WeightsOfRank.code();
 /// Code of the finding of weights that differ, and no rank alone from all others.
 const DIFFERENT: &str = TrainingFinding::WeightsDiffer.code();
 
@@ -63,16 +63,18 @@ fn parse(text: &str) -> Option<Result<Weights, ()>> {
 /// Device: 5, node: p5-002, sha256 ...`.
 fn read_line(text: &str) -> Option<Weights> {
     let (steps, rest) = text.split_once(": ")?;
-    let steps = steps.parse().ok()?;
+    let steps: u64 = steps.parse().ok()?;
     let mut fields = rest.split(", ");
     let head = fields.next()?;
     let (versions, ranks) = head.strip_suffix(" ranks")?.split_once(" on ")?;
     let ranks: u64 = ranks.parse().ok()?;
     let versions: u64 = match versions {
         "equal" => 1,
-        counted => {
-            counted.strip_suffix(" versions")?.parse().ok().filter(|count| (2..=ranks).contains(count))?
-        }
+        counted => counted
+            .strip_suffix(" versions")?
+            .parse::<u64>()
+            .ok()
+            .filter(|count| (2..=ranks).contains(count))?,
     };
     let mut value = |name: &str| fields.next()?.strip_prefix(name).map(str::to_owned);
     let alone = match versions {
@@ -83,8 +85,9 @@ fn read_line(text: &str) -> Option<Weights> {
         _ => match value("rank ") {
             None => None,
             Some(rank) => {
-                let rank = rank.strip_suffix(" alone differs")?.parse().ok().filter(|rank| *rank < ranks)?;
-                let device = value("Device: ")?.parse().ok()?;
+                let rank =
+                    rank.strip_suffix(" alone differs")?.parse::<u64>().ok().filter(|rank| *rank < ranks)?;
+                let device: u64 = value("Device: ")?.parse().ok()?;
                 let host = value("node: ")?;
                 // What stands behind the name shows that it was not cut.
                 value("sha256 ")?;
