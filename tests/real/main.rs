@@ -43,6 +43,7 @@ mod runtime_evidence;
 mod small_export;
 mod torch_burn;
 mod torch_collective;
+mod torch_ddp;
 mod training_logs;
 mod window_hook;
 
@@ -91,6 +92,7 @@ fn tests() -> Vec<Trial> {
         need.trials("hook", window_hook::WITH_TORCH, &[needs::TORCH]),
         need.trials("torch", torch_collective::WITH_TORCH, &[needs::TORCH]),
         need.trials("torch", torch_burn::WITH_TORCH, &[needs::TORCH]),
+        need.trials("torch", torch_ddp::WITH_TORCH, &[needs::TORCH]),
         need.trials("torch_burn", torch_burn::FACTS, &[needs::PYTHON]),
         fact::trials("left_out", left_out::FACTS, None),
     ]

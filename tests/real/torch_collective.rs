@@ -17,7 +17,7 @@ pub(crate) const WITH_TORCH: &[Fact] = &[
 ];
 
 /// The torchrun beside that Python.
-fn torchrun() -> String {
+pub(crate) fn torchrun() -> String {
     let code = "import sysconfig; print(sysconfig.get_path('scripts'))";
     let output = Command::new(python_with_torch()).args(["-c", code]).output().expect("python starts");
     format!("{}/torchrun", String::from_utf8_lossy(&output.stdout).trim())

@@ -193,7 +193,7 @@ fn every_simulated_fault_is_on_its_page() {
 }
 
 /// The forms that are shown as tables of keys: the page, the name of the list, the kind of file, and the path of the form.
-const FORMS: [(&str, &str, &str, &str); 66] = [
+const FORMS: [(&str, &str, &str, &str); 67] = [
     ("suites", "suite", "suite", ""),
     ("suites", "own cases", "suite", "extends=absent"),
     ("suites", "extended suite", "suite", "extends=present"),
@@ -222,6 +222,7 @@ const FORMS: [(&str, &str, &str, &str); 66] = [
     ("suites", "torchrun", "suite", "extends=absent.case.workload.kind=torchrun"),
     ("suites", "fsdp", "suite", "extends=absent.case.workload.kind=fsdp"),
     ("suites", "ddp", "suite", "extends=absent.case.workload.kind=ddp"),
+    ("suites", "torch-ddp", "suite", "extends=absent.case.workload.kind=torch-ddp"),
     ("suites", "nemo", "suite", "extends=absent.case.workload.kind=nemo"),
     ("suites", "mpi", "suite", "extends=absent.case.workload.kind=mpi"),
     ("suites", "nemo nemo1", "suite", "extends=absent.case.workload.kind=nemo.form=nemo1"),

@@ -9,7 +9,7 @@ use std::path::Path;
 const STEPS: u64 = 6;
 
 /// How each program is called, with how many tasks on a node, and whose lines it prints.
-const PROGRAMS: [(&str, u32, Dialect); 7] = [
+const PROGRAMS: [(&str, u32, Dialect); 8] = [
     ("torchrun --nproc_per_node=4 train.py --steps 6", 1, Dialect::Nemo2),
     (
         "torchrun --nproc_per_node=4 train.py --max_steps=6 --train_batch_size=1 --sharding_strategy=hybrid",
@@ -26,6 +26,7 @@ const PROGRAMS: [(&str, u32, Dialect); 7] = [
         1,
         Dialect::Trainer,
     ),
+    ("torchrun --nproc_per_node=4 torch_ddp.py --steps=6 --batch=8 --backend=nccl", 1, Dialect::Nemo2),
     (
         "python3 -u /opt/NeMo/megatron_gpt_pretraining.py trainer.max_steps=6 model.global_batch_size=16",
         4,

@@ -50,6 +50,10 @@ fn every_kind_has_the_command_line_of_its_program() {
                 "run_clm.py --do_train --model_name_or_path gpt2 --per_device_train_batch_size 4 --max_steps 60",
             ],
         ),
+        (
+            "kind = \"torch-ddp\"\nsteps = 60",
+            &[meets, at, "torch_ddp.py --steps=60 --batch=256 --hidden=2048 --layers=4 --backend=nccl"],
+        ),
         ("kind = \"mpi\"\nprogram = \"/opt/osu\"", &[srun, "ntasks-per-node=8", "--mpi=pmix /opt/osu"]),
         (
             "kind = \"nemo\"\nform = \"nemo1\"\nsteps = 40\nglobal_batch = 32\ntensor_parallel = 4",

@@ -242,7 +242,9 @@ fn enter_folder(step: &mut Step, folder: &str) -> Result<(), String> {
 
 /// One that lies in the job's folder.
 fn runs_own_script(run: &Run) -> bool {
-    run.argv.iter().any(|word| [files::TORCH_COLLECTIVE, files::TORCH_BURN].contains(&word.as_str()))
+    run.argv
+        .iter()
+        .any(|word| [files::TORCH_COLLECTIVE, files::TORCH_BURN, files::TORCH_DDP].contains(&word.as_str()))
 }
 
 fn planned_step(context: &Context, case: &Case, placed: &Placed) -> Result<PlannedStep, String> {

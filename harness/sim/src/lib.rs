@@ -19,7 +19,7 @@
 //! | nic-dead | its counters stand still, its node's others carry its share | - | `not-connected` | - |
 //! | nic-missing | not listed, else as dead | - | `not-connected` | - |
 //! | gpu-slow | time / F beyond the latency | that GPU alone | - | training: what it computes / F |
-//! | corrupt | `#wrong` above 0, FAILED, exit 1 (only where `-c 1`) | that GPU alone | - | - |
+//! | corrupt | `#wrong` above 0, FAILED, exit 1 (only where `-c 1`) | that GPU alone | - | `torch-ddp`: other weights on that rank |
 //! | rank-dies | stdout cut, `srun: error: NODE: task N: Killed`, exit 137 | the same | the same | the same |
 //! | hang | no row more, counters at rest, until somebody ends it; INT is ignored | the same | the same | the same |
 //! | node-fails | NODE_FAIL, capture cut; `down*` for 120 s, later jobs wait for it | the same | the same | the same |
@@ -36,7 +36,7 @@
 //! | clock-jump | the node's wall clock is an hour ahead at the end of its capture; uptime is right | the same | the same | the same |
 //! | straggler | each collective MS longer, whichever its size; in its report the rank's kernels begin late | - | - | training: its forward MS longer a step |
 //! | slow-loader | - | - | - | training: the rank begins each step MS later |
-//! | nan-loss | - | - | - | training: from STEP on the loss is none; Megatron names the rank and ends with 1 |
+//! | nan-loss | - | - | - | training: from STEP on the loss is none; Megatron and `torch-ddp` name the rank and end with 1 |
 //! | desync | as hang | as hang | as hang | training: all other ranks give up after ten minutes, exit 1 |
 //! | mismatch | as hang | as hang | as hang | training: the rank and its peers call different collectives, and all wait |
 //! | mismatch-size | as hang | as hang | as hang | training: the rank calls the same collective with another size, and all wait |

@@ -26,7 +26,8 @@ const NO_NICS: &str =
 const NO_NIC: &str = "only a probe, collectives over several nodes, flows of NICs and trainings whose NICs are counted \
                       detect it, and none is selected there";
 const NO_GPUS: &str = "only collectives, GPUs alone and trainings detect it, and none is selected there";
-const NO_DATA: &str = "only nccl-tests that check their data detect it, and none is selected there";
+const NO_DATA: &str = "only nccl-tests that check their data, loads of GPUs and `torch-ddp` detect it, and none is \
+                       selected there";
 const NO_LINKS: &str = "only collectives over all GPUs of a node detect it, and none is selected there";
 const NO_COPIES: &str = "only `nvbandwidth` and recipe `gpu_state` detect it, and none is selected there";
 const NO_DIAGNOSIS: &str = "only `dcgm-diag` and recipe `gpu_state` detect it, and none is selected there";
@@ -228,7 +229,14 @@ fn burns(case: &PlannedCase) -> bool {
 }
 
 fn checks_data(case: &PlannedCase) -> bool {
-    matches!(case.workload, WorkloadFacts::NcclTests { checked: true, .. }) || burns(case)
+    matches!(case.workload, WorkloadFacts::NcclTests { checked: true, .. })
+        || burns(case)
+        || is_torch_ddp(case)
+}
+
+/// A training that compares the weights of its ranks.
+fn is_torch_ddp(case: &PlannedCase) -> bool {
+    matches!(&case.workload, WorkloadFacts::Training { program, .. } if program == "torch-ddp")
 }
 
 fn uses_gpus(case: &PlannedCase, _: &PlannedJob) -> bool {

@@ -27,8 +27,8 @@ pub(crate) async fn answer(state: &State, program: &str, arguments: &[String]) -
     };
     if let Some(program) = &execution.unknown_program {
         return Err(format!(
-            "it knows train.py, pretrain_gpt.py, megatron_gpt_pretraining.py, run_clm.py and `nemo llm pretrain` \
-             alone: `{program} {}`",
+            "it knows train.py, pretrain_gpt.py, megatron_gpt_pretraining.py, run_clm.py, torch_ddp.py and `nemo llm \
+             pretrain` alone: `{program} {}`",
             arguments.join(" ")
         ));
     }

@@ -21,8 +21,8 @@ pub use extend::{Find, base_of};
 pub use soak::Soak;
 pub use workload::{
     Algorithm, Backend, Command, Fio, FioDirectory, NcclTests, NicLatency, NicPairs, NodeTool, Refusal,
-    Setting, SettingValue, Step, Tool, TorchBurn, TorchRunner, Workload, WorkloadTable, model, settings,
-    training, variables,
+    Setting, SettingValue, Step, Tool, TorchBurn, TorchDdp, TorchRunner, Workload, WorkloadTable, model,
+    settings, training, variables,
 };
 
 pub use ::model::artefact::CaseEnd;

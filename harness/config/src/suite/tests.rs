@@ -188,6 +188,33 @@ fn what_pytorch_does_not_have_is_refused_before_anything_is_launched() {
 }
 
 #[test]
+fn a_small_training_by_pytorch_is_refused_what_its_script_does_not_have() {
+    let refusal = |workload: &str, rest: &str| {
+        let text = format!(
+            "instance = \"p5\"\nabout = \"x\"\n[[case]]\nname = \"c\"\nplacement = \"all\"\nworkload = {{ kind = \
+             \"torch-ddp\"{workload} }}\nrecipes = [\"training_log\"]\n{rest}\n"
+        );
+        let read = Suite::read(&text, "x.toml", &Catalogue::built_in());
+        read.err().map(|diagnostics| diagnostics.to_string()).unwrap_or_default()
+    };
+    assert_eq!(refusal("", ""), "", "every key has a default");
+    assert_eq!(refusal(", steps = 9, batch = 1, hidden = 8, layers = 1, backend = \"gloo\"", ""), "");
+    for (workload, rest, expected) in [
+        (
+            "",
+            "profile = { ranks = \"first\" }",
+            "`torch-ddp` is not profiled; NCCL's Inspector shows its calls: `inspector = true`",
+        ),
+        (", backend = \"mpi\"", "", "mpi"),
+        (", script = \"own.py\"", "", "script"),
+        (", hidden = 0", "", "hidden"),
+    ] {
+        let why = refusal(workload, rest);
+        assert!(why.contains(expected), "{workload} {rest}: {why}");
+    }
+}
+
+#[test]
 fn a_split_mask_says_how_many_communicators_there_are() {
     let text = GOOD.replace("factor = 2,", "split_mask = \"0x7\",");
     let suite = Suite::read(&text, "x.toml", &Catalogue::built_in())

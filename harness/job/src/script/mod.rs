@@ -37,6 +37,8 @@ pub const TORCH_COLLECTIVE_PY: &str = include_str!("torch_collective.py");
 pub const TORCH_BURN_PY: &str = include_str!("torch_burn.py");
 /// How it begins to say that there is no PyTorch.
 pub const NO_TORCH: &str = "torch_burn.py: PyTorch is missing";
+/// A small training whose weights are compared over all ranks, by PyTorch.
+pub const TORCH_DDP_PY: &str = include_str!("torch_ddp.py");
 /// One rank of a workload, under nsys where it is among those to be profiled.
 pub const PROFILE_SH: &str = include_str!("profile.sh");
 /// Over ssh: what starts, keeps and ends a job's script on one node.
@@ -461,6 +463,8 @@ pub mod files {
     pub const TORCH_COLLECTIVE: &str = "torch_collective.py";
     /// What Python runs where PyTorch loads the GPUs.
     pub const TORCH_BURN: &str = "torch_burn.py";
+    /// What torchrun starts where PyTorch trains a small model.
+    pub const TORCH_DDP: &str = "torch_ddp.py";
     /// Output of the samplers; over ssh it goes to `LOG`.
     pub const SAMPLER_LOG: &str = "sampler.log";
     /// Over ssh: runs containers.
@@ -540,6 +544,7 @@ pub const SHARED: [(&str, &str); 15] = [
     (files::GPU_ALLOCATION_SCRIPT, GPU_ALLOCATION_SH),
     (files::TORCH_COLLECTIVE, TORCH_COLLECTIVE_PY),
     (files::TORCH_BURN, TORCH_BURN_PY),
+    (files::TORCH_DDP, TORCH_DDP_PY),
     ("counters.sh", COUNTERS_SH),
     (files::INSPECTOR_SCRIPT, INSPECTOR_SH),
     ("gpus.sh", GPUS_SH),

@@ -58,6 +58,9 @@ pub struct TrainingLog {
     pub findings: Vec<Finding>,
 }
 
+/// How the line of `torch_ddp.py` begins that compares the weights of all ranks; the number of steps follows.
+pub const WEIGHTS: &str = "torch_ddp.py: weights after step ";
+
 /// Code of the findings that say why a training failed.
 pub const FAILURE: &str = stops::CODE;
 

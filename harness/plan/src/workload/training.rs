@@ -7,8 +7,8 @@ use base::nodeset;
 use config::baseline::BaselineKey;
 use config::inventory::{Instance, Inventory};
 use config::suite::training::{Batch, Nemo, NemoForm, Program, Training, Within};
-use config::suite::{Case, Placement};
-use job::script::{Container, Run, Step};
+use config::suite::{Case, Placement, TorchDdp};
+use job::script::{Container, Run, Step, files};
 use metric::TrainingFacts;
 use model::artefact::WorkloadFacts;
 
@@ -20,7 +20,11 @@ impl WorkloadPlanner for Training {
         let (run, ranks) = run(self, site)?;
         let tasks_per_node = run.tasks_per_node;
         let follows_topology = !run.argv.iter().any(|word| word == C10D);
-        Ok(PlannedStep { step: Step::Run(run), tasks_per_node, ranks, helpers: Vec::new(), follows_topology })
+        let helpers = match self.program {
+            Program::TorchDdp(_) => vec![files::TORCH_DDP],
+            _ => Vec::new(),
+        };
+        Ok(PlannedStep { step: Step::Run(run), tasks_per_node, ranks, helpers, follows_topology })
     }
 
     fn image(&self) -> Option<&str> {
@@ -59,11 +63,11 @@ impl WorkloadPlanner for Training {
     }
 
     fn has_flight_recorder(&self) -> bool {
-        !matches!(self.program, Program::Mpi { .. })
+        !matches!(self.program, Program::Mpi { .. }) && !self.is_on_cpus()
     }
 
     fn has_ras(&self) -> bool {
-        true
+        !self.is_on_cpus()
     }
 
     fn nsys_callback(&self) -> Option<u32> {
@@ -111,6 +115,7 @@ fn run(training: &Training, site: JobPlan<'_>) -> Result<(Run, u32), String> {
         Program::Ddp { script: given, pretrained, args } => {
             (torchrun(None, own.ddp(&script(given, Sample::Ddp), pretrained, args)), 1, None)
         }
+        Program::TorchDdp(ddp) => (torchrun(None, own.torch_ddp(ddp)), 1, None),
         Program::Nemo(nemo) => {
             own.check_division(nemo)?;
             match nemo.form {
@@ -311,6 +316,18 @@ impl Own<'_> {
         }
         words.extend(args.iter().cloned());
         words
+    }
+
+    fn torch_ddp(&self, ddp: &TorchDdp) -> Vec<String> {
+        let batch = self.training.batch.global(1).unwrap_or(1);
+        vec![
+            files::TORCH_DDP.to_owned(),
+            format!("--steps={}", self.steps()),
+            format!("--batch={batch}"),
+            format!("--hidden={}", ddp.hidden),
+            format!("--layers={}", ddp.layers),
+            format!("--backend={}", ddp.backend.name()),
+        ]
     }
 
     fn megatron(&self, script: String, nemo: &Nemo) -> Vec<String> {

@@ -6,7 +6,7 @@ use crate::cluster::Cluster;
 use crate::execution::Execution;
 use crate::nccl;
 use crate::pci;
-use crate::training::{Collective, DRAWS, Doing, Program, Training, Who};
+use crate::training::{Collective, DRAWS, Doing, Training, Who};
 use crate::work::noise_of;
 
 /// What the program printed with the lines of NCCL where the job asks for them: of all ranks, or of those of one node.
@@ -127,6 +127,6 @@ impl Log<'_> {
 
     /// The type's number and size: gradients of a model that is whole on each rank are floats, and so is a norm alone.
     fn element(&self, bytes: u64) -> (u64, u64) {
-        if self.training.program == Program::Ddp || bytes < 8 { (7, 4) } else { (9, 2) }
+        if self.training.program.holds_whole_model() || bytes < 8 { (7, 4) } else { (9, 2) }
     }
 }

@@ -3,6 +3,7 @@
 use super::program::{Model, Program};
 use super::{Nan, Training};
 use crate::noise::Noise;
+use logs::training_log::WEIGHTS;
 use std::fmt::Write;
 
 /// What is printed of a step.
@@ -27,6 +28,11 @@ pub(super) fn print(training: &Training, nodes: &[String], ends: &[f64], mut noi
     let Some(model) = &training.model else { return Printed::default() };
     let mut printed = Printed::default();
     let mut before = 0.0;
+    if training.program == Program::TorchDdp {
+        // Infallible, here and below: writing to a string.
+        let _ =
+            writeln!(printed.stdout, "torch_ddp.py: PyTorch 2.9.1+cu129, nccl, {} weights", model.parameters);
+    }
     for (step, end) in (0..).zip(ends) {
         // Falls fast, then slowly, and never alike.
         let loss = 2.2 + 8.4 * (-f64::from(step) / 45.0).exp() + 0.03 * (noise.fraction() - 0.5);
@@ -47,7 +53,6 @@ pub(super) fn print(training: &Training, nodes: &[String], ends: &[f64], mut noi
         && let Some(seconds) = ends.last()
     {
         let (steps, samples) = (f64::from(training.asked), model.samples as f64);
-        // Infallible, here and below: writing to a string.
         let _ = writeln!(
             printed.stdout,
             "{{'train_runtime': {seconds:.4}, 'train_samples_per_second': {:.3}, 'train_steps_per_second': {:.3}, \
@@ -57,20 +62,47 @@ pub(super) fn print(training: &Training, nodes: &[String], ends: &[f64], mut noi
             5.1
         );
     }
+    if training.program == Program::TorchDdp {
+        printed.stdout.push_str(&weights(training, nodes));
+    }
     printed
 }
 
-/// Megatron looks at its numbers before ranks share them.
+/// Whether the weights of all ranks are equal after the last step: those of a GPU that returns wrong data differ.
+fn weights(training: &Training, nodes: &[String]) -> String {
+    let digest = |what: &str| base::digest::sha256(what.as_bytes());
+    let (ranks, wrong) = (training.ranks(), training.corrupt.len() as u32);
+    let versions = wrong + u32::from(wrong < ranks);
+    let head = format!("{WEIGHTS}{}: ", training.asked);
+    match training.corrupt.as_slice() {
+        _ if versions == 1 => format!("{head}equal on {ranks} ranks, sha256 {}\n", digest("right")),
+        [rank] if ranks > 2 => {
+            let node = nodes.get((rank / training.ranks_per_node) as usize).map_or("", String::as_str);
+            let device = rank % training.ranks_per_node;
+            let digest = digest("wrong");
+            format!(
+                "{head}2 versions on {ranks} ranks, rank {rank} alone differs, Device: {device}, node: {node}, sha256 \
+                 {digest}\n"
+            )
+        }
+        _ => format!("{head}{versions} versions on {ranks} ranks\n"),
+    }
+}
+
+/// Megatron looks at its numbers before ranks share them, and so does `torch_ddp.py`.
 pub(super) fn checks(program: Program) -> bool {
-    matches!(program, Program::Megatron | Program::Nemo2)
+    matches!(program, Program::Megatron | Program::Nemo2 | Program::TorchDdp)
 }
 
 fn found(training: &Training, nodes: &[String], nan: Nan) -> String {
     let node = nodes.get((nan.rank / training.ranks_per_node) as usize).map_or("", String::as_str);
     let device = nan.rank % training.ranks_per_node;
+    let what = match training.program {
+        Program::TorchDdp => "local forward loss calculation",
+        _ => "local grad norm in backward pass before data-parallel communication collective",
+    };
     format!(
-        "[rank{}]: AssertionError: Rank {}: found NaN in local grad norm in backward pass before data-parallel \
-         communication collective. Device: {device}, node: {node}\n",
+        "[rank{}]: AssertionError: Rank {}: found NaN in {what}. Device: {device}, node: {node}\n",
         nan.rank, nan.rank
     )
 }
@@ -112,6 +144,13 @@ fn write(training: &Training, model: &Model, line: &StepLine, printed: &mut Prin
              consumed_samples: {consumed}",
             all - 1,
             number(*loss, 4),
+        ),
+        Program::TorchDdp => writeln!(
+            out,
+            "Training epoch 0, iteration {step}/{} | lr: 0.001 | global_batch_size: {samples} | global_step: {step} | \
+             reduced_train_loss: {} | train_step_timing in s: {seconds:.6} | consumed_samples: {consumed}",
+            all - 1,
+            number(*loss, 6),
         ),
         Program::Megatron => writeln!(
             out,

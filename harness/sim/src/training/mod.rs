@@ -1,7 +1,7 @@
 //! A simulated training program: `torchrun ... train.py`, `python train.py`, and similar programs. Every rank holds a
 //! shard of each layer: shards are gathered before a layer runs, gradients reduced behind it, within nodes and then between
-//! them; `run_clm.py` holds the whole model on each rank, and reduces alone. What a command line asks for is read in
-//! `program`, what is printed in `log`, which rank does what when in `schedule`.
+//! them; `run_clm.py` and `torch_ddp.py` hold the whole model on each rank, and reduce alone. What a command line asks for
+//! is read in `program`, what is printed in `log`, which rank does what when in `schedule`.
 
 mod log;
 mod program;
@@ -59,6 +59,8 @@ pub struct Training {
     /// The steps around which it calls the profiler, by its own options.
     pub watches: Option<Steps>,
     nan: Option<Nan>,
+    /// The ranks whose GPUs return wrong data.
+    corrupt: Vec<u32>,
     /// Whether its GPUs are of Hopper's kind, whose kernels have other names.
     pub is_hopper: bool,
 }
@@ -176,7 +178,8 @@ impl Training {
             nan.map(|(node, rank, step)| Nan { step: *step, rank: *node as u32 * ranks_per_node + rank });
         // Who looks at its numbers goes no further than the step at which they are none.
         let runs = nan.filter(|_| log::checks(program)).map_or(steps, |nan| steps.min(nan.step + 1));
-        let sharers = if program == Program::Ddp { 1 } else { ranks_per_node };
+        let sharers = if program.holds_whole_model() { 1 } else { ranks_per_node };
+        let is_corrupt = |(node, rank): &(usize, u32)| active_faults.is_corrupt(*node, *rank);
         let of_ranks = (nodes * ranks_per_node, sharers);
         Training {
             program,
@@ -194,6 +197,7 @@ impl Training {
             late_us: ranks().map(late).collect(),
             loads_us: ranks().map(loads).collect(),
             nan,
+            corrupt: (0..).zip(ranks()).filter(|(_, at)| is_corrupt(at)).map(|(rank, _)| rank).collect(),
             is_hopper: ["H100", "H200"].iter().any(|name| cluster.gpu_name.contains(name)),
             left: ranks().map(|(node, rank)| active_faults.gpu_left(node, rank)).collect(),
             watches: *watches,
@@ -253,7 +257,7 @@ impl Training {
 
     /// What crosses between nodes: the groups, and the bytes of their operation in one step.
     pub(crate) fn across(&self) -> (Group, u64) {
-        if let (Program::Ddp, Some(model)) = (self.program, &self.model) {
+        if let Some(model) = self.model.as_ref().filter(|_| self.program.holds_whole_model()) {
             let world = Group { nodes: self.nodes, ranks: self.ranks(), side_by_side: 1 };
             return (world, bucket_bytes(model, self.layers) * u64::from(self.layers));
         }

@@ -1,7 +1,7 @@
 //! Which training program a command line calls, and what it is asked for: a plain `train.py`, that of the FSDP samples,
-//! NeMo and Megatron, `run_clm.py` of Hugging Face. An option that is not simulated changes nothing.
+//! NeMo and Megatron, `run_clm.py` of Hugging Face, `torch_ddp.py`. An option that is not simulated changes nothing.
 
-use job::script::Run;
+use job::script::{Run, files};
 use job::window::{self, Steps};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,15 @@ pub enum Program {
     Megatron,
     /// `run_clm.py`, which holds the whole model on each rank.
     Ddp,
+    /// `torch_ddp.py`, which does so, too, and compares the weights of all ranks.
+    TorchDdp,
+}
+
+impl Program {
+    /// Each rank holds the whole model, and only gradients are reduced.
+    pub(crate) fn holds_whole_model(self) -> bool {
+        matches!(self, Program::Ddp | Program::TorchDdp)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,6 +94,7 @@ fn named(word: &str) -> Option<Program> {
         "megatron_gpt_pretraining.py" => Program::Nemo1,
         "pretrain_gpt.py" => Program::Megatron,
         "run_clm.py" => Program::Ddp,
+        files::TORCH_DDP => Program::TorchDdp,
         "nemo" => Program::Nemo2,
         _ => return None,
     })
@@ -153,8 +163,10 @@ struct Words<'a> {
 impl Words<'_> {
     fn names(&self, of: Of) -> &'static str {
         match (self.program, of) {
-            (Program::Plain, Of::Steps) => "--steps",
-            (Program::Plain, Of::Layers) => "--layers",
+            (Program::Plain | Program::TorchDdp, Of::Steps) => "--steps",
+            (Program::Plain | Program::TorchDdp, Of::Layers) => "--layers",
+            (Program::TorchDdp, Of::Hidden) => "--hidden",
+            (Program::TorchDdp, Of::Batch) => "--batch",
             (Program::Fsdp | Program::Ddp, Of::Steps) => "--max_steps",
             (Program::Fsdp, Of::Layers) => "--num_layers",
             (Program::Fsdp, Of::Hidden) => "--hidden_width",
@@ -187,6 +199,7 @@ impl Words<'_> {
         match self.program {
             Program::Plain => Usual::new(4, 0, 0, 0, 0.0, 0.0),
             Program::Ddp => Usual::new(12, 768, 3072, 1024, 50_257.0, 2.0),
+            Program::TorchDdp => Usual::new(4, 2048, 0, 1, 0.0, 0.0),
             Program::Nemo2 if is_15b => Usual::new(32, 6144, 24_576, 4096, 256_000.0, 2.0),
             Program::Nemo1 => Usual::new(32, 6144, 24_576, 4096, 256_000.0, 2.0),
             Program::Fsdp | Program::Megatron | Program::Nemo2 => {
@@ -209,12 +222,16 @@ impl Words<'_> {
         let intermediate = number(Of::Intermediate, usual.intermediate)?;
         let sequence = number(Of::Sequence, usual.sequence)?;
         let samples = u64::from(number(Of::Batch, 1)?);
-        let is_per_rank = matches!(self.program, Program::Fsdp | Program::Ddp);
+        let is_per_rank = matches!(self.program, Program::Fsdp | Program::Ddp | Program::TorchDdp);
         let (width, depth) = (f64::from(hidden), f64::from(layers));
         let layer = 4.0 * width * width + usual.matrices * width * f64::from(intermediate);
         // Words in and words out: small models have one table for both.
         let tables = if hidden < 1024 { 1.0 } else { 2.0 };
-        let parameters = depth * layer + tables * usual.vocabulary * width;
+        let parameters = match self.program {
+            // Pairs of linear layers that are four times as wide between them, and one behind all pairs.
+            Program::TorchDdp => (8.0 * depth + 1.0) * width * width,
+            _ => depth * layer + tables * usual.vocabulary * width,
+        };
         Ok(Model {
             parameters,
             hidden,

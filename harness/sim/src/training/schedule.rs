@@ -2,7 +2,7 @@
 //! its stream, for those that it depends on, and for the thread that launches it; a collective waits for all its ranks.
 //! What a profiler sees of it is in `nsys`.
 
-use super::{Program, Training, bucket_bytes};
+use super::{Training, bucket_bytes};
 use crate::noise::Noise;
 
 /// Something that a rank did, in nanoseconds from the first step's start.
@@ -138,7 +138,7 @@ impl Training {
         let across = collective("ncclAllReduce", Who::Across, self.shard_bytes);
         let layers = self.layers as usize;
         // Who holds the model whole gathers nothing.
-        let whole = self.model.as_ref().filter(|_| self.program == Program::Ddp);
+        let whole = self.model.as_ref().filter(|_| self.program.holds_whole_model());
         let bucket =
             whole.map(|model| collective("ncclAllReduce", Who::World, bucket_bytes(model, self.layers)));
         let gathers = !alone && bucket.is_none();

@@ -9,6 +9,7 @@ mod nic_pairs;
 mod node_tool;
 mod table;
 mod torch_collective;
+mod torch_ddp;
 pub mod training;
 
 pub use arguments::variables;
@@ -18,6 +19,7 @@ pub use nic_pairs::NicPairs;
 pub use node_tool::{Fio, FioDirectory, NicLatency, NodeTool, Tool, TorchBurn};
 pub use table::{Refusal, Setting, SettingValue, WorkloadTable};
 pub use torch_collective::{Backend, TorchRunner};
+pub use torch_ddp::TorchDdp;
 
 use super::matrix::Combination;
 use crate::form::{Condition, Form, Key, Type};
@@ -35,7 +37,7 @@ pub enum Workload {
     NicPairs(NicPairs),
     /// `command`: any program.
     Command(Command),
-    /// `torchrun`, `fsdp`, `nemo`, `ddp` or `mpi`.
+    /// `torchrun`, `fsdp`, `nemo`, `ddp`, `torch-ddp` or `mpi`.
     Training(training::Training),
     /// `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `torch-burn`, `stream` or `fio`: a node by itself.
     NodeTool(NodeTool),

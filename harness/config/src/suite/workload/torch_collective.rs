@@ -67,25 +67,28 @@ pub(crate) fn places(op: Op) -> Place {
     }
 }
 
-pub(super) fn form() -> Form {
+pub(super) fn backend_key() -> Key {
     let backend = Type::OneOf(|_| Backend::ALL.map(|backend| backend.name().to_owned()).to_vec());
+    Key::usual("backend", "\"nccl\"", backend, "what moves the data; `gloo` runs on CPUs")
+}
+
+pub(super) fn read_backend(table: &Table<'_>) -> Option<Backend> {
+    let backends = Backend::ALL.map(|backend| (backend.name(), backend));
+    table.get("backend").map_or(Some(Backend::Nccl), |value| value.one_of(&backends))
+}
+
+pub(super) fn form() -> Form {
     Form::new(nccl_tests::sweep_keys(
         Type::OneOf(|_| OPS.iter().map(|op| op.name().to_owned()).collect()),
         Type::OneOf(|_| DTYPES.map(str::to_owned).to_vec()),
         Type::OneOf(|_| REDOPS.map(str::to_owned).to_vec()),
     ))
-    .and([
-        Key::usual("backend", "\"nccl\"", backend, "what moves the data; `gloo` runs on CPUs"),
-        port_key(),
-        container_key(),
-        environment_key(),
-    ])
+    .and([backend_key(), port_key(), container_key(), environment_key()])
 }
 
 pub(super) fn read(table: &Table<'_>) -> Option<NcclTests> {
     let sweep = nccl_tests::read_sweep(table, &OPS, &DTYPES, &REDOPS);
-    let backends = Backend::ALL.map(|backend| (backend.name(), backend));
-    let backend = table.get("backend").map_or(Some(Backend::Nccl), |value| value.one_of(&backends));
+    let backend = read_backend(table);
     let port = read_port(table);
     let container = read_container(table);
     let sweep = sweep?;

@@ -7,6 +7,8 @@ use super::Workload;
 use super::arguments::{argument, environment, program_of};
 use super::model::{self, Model};
 use super::table::{Refusal, WorkloadKind, WorkloadTable};
+use super::torch_collective::Backend;
+use super::torch_ddp::{self, TorchDdp};
 use super::{args_key, environment_key};
 use crate::form::{Condition, Form, Key, Type, names};
 use crate::toml_reader::value::Scalar;
@@ -64,6 +66,8 @@ pub enum Program {
         /// Behind those that the harness sets.
         args: Vec<String>,
     },
+    /// The harness's own script of PyTorch, which compares the weights of all ranks.
+    TorchDdp(TorchDdp),
     /// Any program of MPI.
     Mpi {
         /// A name or a path.
@@ -138,8 +142,12 @@ pub enum Within {
     Image(String),
 }
 
-pub(super) const KIND: WorkloadKind =
-    WorkloadKind { names: &["torchrun", "fsdp", "nemo", "ddp", "mpi"], form, read, settings: &[] };
+pub(super) const KIND: WorkloadKind = WorkloadKind {
+    names: &["torchrun", "fsdp", "nemo", "ddp", torch_ddp::NAME, "mpi"],
+    form,
+    read,
+    settings: &[],
+};
 
 /// `kind` of a workload that trains.
 #[derive(Debug, Clone, Copy)]
@@ -178,17 +186,27 @@ impl Training {
             Program::Fsdp { .. } => "fsdp",
             Program::Nemo(_) => "nemo",
             Program::Ddp { .. } => "ddp",
+            Program::TorchDdp(_) => torch_ddp::NAME,
             Program::Mpi { .. } => "mpi",
         }
     }
 
+    /// Gloo moves its data, and no GPU takes part.
+    pub fn is_on_cpus(&self) -> bool {
+        matches!(&self.program, Program::TorchDdp(ddp) if ddp.backend == Backend::Gloo)
+    }
+
     /// The words that a person wrote, in which a value may be referred to.
     fn written(&self) -> impl Iterator<Item = &String> {
+        let none: &[String] = &[];
         let (first, args) = match &self.program {
-            Program::Torchrun { script, args } => (Some(script), args),
-            Program::Fsdp { script, args, .. } | Program::Ddp { script, args, .. } => (script.as_ref(), args),
-            Program::Nemo(nemo) => (nemo.program.as_ref(), &nemo.args),
-            Program::Mpi { program, args } => (Some(program), args),
+            Program::Torchrun { script, args } => (Some(script), args.as_slice()),
+            Program::Fsdp { script, args, .. } | Program::Ddp { script, args, .. } => {
+                (script.as_ref(), args.as_slice())
+            }
+            Program::Nemo(nemo) => (nemo.program.as_ref(), nemo.args.as_slice()),
+            Program::TorchDdp(_) => (None, none),
+            Program::Mpi { program, args } => (Some(program), args.as_slice()),
         };
         first.into_iter().chain(args)
     }
@@ -231,7 +249,9 @@ impl WorkloadTable for Training {
         let by_launcher = match &self.program {
             Program::Nemo(nemo) => nemo.form != NemoForm::Megatron,
             Program::Mpi { .. } => true,
-            Program::Torchrun { .. } | Program::Fsdp { .. } | Program::Ddp { .. } => false,
+            Program::Torchrun { .. } | Program::Fsdp { .. } | Program::Ddp { .. } | Program::TorchDdp(_) => {
+                false
+            }
         };
         by_launcher && self.processes != Some(1)
     }
@@ -241,16 +261,28 @@ impl WorkloadTable for Training {
         Some(900)
     }
 
+    fn refuse_profile(&self) -> Option<&'static str> {
+        matches!(self.program, Program::TorchDdp(_))
+            .then_some("`torch-ddp` is not profiled; NCCL's Inspector shows its calls: `inspector = true`")
+    }
+
+    fn refuse_nccl_log(&self) -> Option<&'static str> {
+        self.is_on_cpus().then_some("gloo does not run NCCL; remove `nccl_log` from `recipes`")
+    }
+
     fn refuse_placement(&self, placement: Placement) -> Option<Refusal> {
         let instead = "write `placement = \"each\"` and `processes_per_node`";
         (placement == Placement::EachGpu).then_some(("a training uses all GPUs of its nodes", instead))
     }
 }
 
-const MOST_STEPS: u32 = 100_000_000;
+pub(super) const MOST_STEPS: u32 = 100_000_000;
 const SHARDINGS: [(&str, ()); 2] = [("full", ()), ("hybrid", ())];
 
 fn form(name: &str) -> Form {
+    if name == torch_ddp::NAME {
+        return torch_ddp::form();
+    }
     let needed = |name, about| Key::needed(name, Type::WHOLE, about);
     let optional = |name, about| Key::optional(name, Type::WHOLE, about);
     let one = |name, about| Key::usual(name, "1", Type::WHOLE, about);
@@ -302,7 +334,7 @@ fn form(name: &str) -> Form {
         None => Vec::new(),
     };
     let form = Form::new(own).and([
-        Key::usual("processes_per_node", "one per GPU", Type::WHOLE, "processes on each node"),
+        processes_key(),
         container_key(),
         Key::optional(
             "model",
@@ -332,6 +364,9 @@ fn form(name: &str) -> Form {
 }
 
 fn read(table: &Table<'_>, name: &str) -> Option<Workload> {
+    if name == torch_ddp::NAME {
+        return torch_ddp::read(table).map(Workload::Training);
+    }
     read_kind(table, Kind::named(name)?).map(Workload::Training)
 }
 
@@ -352,7 +387,7 @@ fn read_kind(table: &Table<'_>, kind: Kind) -> Option<Training> {
             None => Some(Batch::Unknown),
         },
     };
-    let processes = table.get("processes_per_node").map(|value| value.small(1..=1024));
+    let processes = read_processes(table);
     let port = match kind {
         Kind::Mpi => Some(USUAL_PORT),
         _ => read_port(table),
@@ -438,7 +473,16 @@ fn nemo(table: &Table<'_>, args: Vec<String>) -> Option<Nemo> {
     })
 }
 
-fn read_samples(value: &Value<'_>) -> Option<u64> {
+/// As many as there are GPUs where absent.
+pub(super) fn read_processes(table: &Table<'_>) -> Option<Option<u32>> {
+    table.get("processes_per_node").map(|value| value.small(1..=1024))
+}
+
+pub(super) fn processes_key() -> Key {
+    Key::usual("processes_per_node", "one per GPU", Type::WHOLE, "processes on each node")
+}
+
+pub(super) fn read_samples(value: &Value<'_>) -> Option<u64> {
     value.whole(1..=1 << 32)
 }
 

@@ -9,6 +9,7 @@ mod throughput;
 pub mod torch_failure;
 
 pub(in crate::recipe) use stopped::find_causes;
+mod weights;
 mod window;
 
 use self::throughput::{Extent, Throughput};
@@ -150,6 +151,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
         STEPS,
         STEPS_MISSING,
         RESTARTS,
+        weights::EQUAL,
         EFA_PER_STEP,
         window::STEP_TIME,
         window::SAMPLES,
@@ -174,6 +176,9 @@ finding_kinds! {
         NanIterations = "training-nan-iterations": Note,
         NanRank = "training-nan-rank": Note,
         EndedEarly = "training-ended-early": Note,
+        WeightsOfRank = "training-weights-of-rank": Note,
+        WeightsDiffer = "training-weights-differ": Note,
+        WeightsUnknown = "training-weights-unknown": NoNumber,
         FlopsDiffer = "training-flops-differ": Note,
         Computed = "training-reckoned": Note,
         BatchDiffers = "training-batch-differs": Note,
@@ -214,6 +219,7 @@ fn run(job: &JobInput) -> Output {
     let logged_steps = put_steps(job, facts, &steps, (nan, garbled_losses), &mut output);
     put_times(job, (facts, ranks), &time.series, time.summary.as_ref(), &mut output);
     window::put(job, (facts, ranks), &time.series, &mut output);
+    weights::put(job, (facts, ranks), &mut output);
     efa_per_step(job, logged_steps, &mut output);
     output
 }
@@ -445,6 +451,11 @@ fn efa_per_step(job: &JobInput, steps: u64, output: &mut Output) {
 
 fn failure(cause: &str, node: Option<&String>, evidence: String) -> Failure {
     Failure { cause: cause.to_owned(), node: node.cloned(), evidence }
+}
+
+/// The node of the job that a host's name is of: hosts name themselves with or without their domain.
+fn named_node<'a>(job: &'a JobInput, host: &str) -> Option<&'a String> {
+    job.nodes.iter().find(|node| host == *node || host.split('.').next() == Some(node.as_str()))
 }
 
 /// Ranks are numbered node by node.

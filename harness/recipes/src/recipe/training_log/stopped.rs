@@ -3,7 +3,7 @@
 
 use super::hang::{self, Hang, TIMEOUT, UNDECIDED};
 use super::torch_failure::{GPU_ERROR, failed_by};
-use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure, node_of};
+use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure, named_node, node_of};
 use crate::recipe::ras_hang::{self, Behind, DESYNC, Late};
 use logs::nccl_debug::{TimedOut, complaining_rank, reached, timed_out};
 use logs::stream::Pieces;
@@ -182,9 +182,7 @@ fn nan_rank(text: &str) -> Option<NanReport> {
 }
 
 fn report_nan(job: &JobInput, file: &InputFile, line: u64, named: &NanReport, output: &mut Output) {
-    // Hosts name themselves with or without their domain.
-    let host = named.node.as_deref().unwrap_or_default();
-    let node = job.nodes.iter().find(|node| host == *node || host.split('.').next() == Some(node.as_str()));
+    let node = named.node.as_deref().and_then(|host| named_node(job, host));
     let why = format!("rank {}: found NaN in {}", named.rank, named.what);
     let mut finding = Finding::new(NAN_RANK, why.clone()).file(&file.shown).line(line);
     if let Some(node) = node {

@@ -15,7 +15,7 @@ pub(super) const FACTS: TrainingFacts = TrainingFacts {
 };
 
 /// A job of two nodes with eight ranks each that printed these texts.
-fn ran(facts: TrainingFacts, stdout: &str, stderr: &str) -> Output {
+pub(super) fn ran(facts: TrainingFacts, stdout: &str, stderr: &str) -> Output {
     with(None, facts, stdout, stderr)
 }
 
