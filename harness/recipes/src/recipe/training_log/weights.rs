@@ -99,45 +99,54 @@ fn read_line(text: &str) -> Option<Weights> {
     (ranks > 0).then_some(Weights { steps, ranks, versions, alone })
 }
 
-/// Nothing where the program does not compare weights, or did not come so far.
-pub(super) fn put(job: &JobInput, (facts, ranks): (&TrainingFacts, Option<u32>), output: &mut Output) {
-    let mut equal: Option<bool> = None;
-    let mut is_known = true;
+/// Why a line of the weights does not show that those of all ranks are equal after the last step.
+fn unlike(weights: &Weights, (facts, ranks): (&TrainingFacts, Option<u32>)) -> Option<String> {
+    if let Some(ranks) = ranks.filter(|ranks| u64::from(*ranks) != weights.ranks) {
+        return Some(format!("weights of {} ranks were compared, the job has {ranks}", weights.ranks));
+    }
+    let steps = facts.steps.filter(|steps| u64::from(*steps) != weights.steps)?;
+    Some(format!("weights were compared after step {}, the last is {steps}", weights.steps))
+}
+
+/// Nothing where the program does not compare weights, or did not come so far. Of several lines the worst counts.
+pub(super) fn put(job: &JobInput, declared: (&TrainingFacts, Option<u32>), output: &mut Output) {
+    let mut equal = false;
+    let mut unknown: Option<Finding> = None;
+    let mut different: Option<(Weights, &InputFile, u64)> = None;
     for file in job.files_of(FileRole::Stdout) {
         // Files that cannot be read are reported where their steps are read.
         let Ok(open) = File::open(&file.path) else { continue };
         let mut pieces = Pieces::new(BufReader::new(open));
         while let Ok(Some(piece)) = pieces.next_piece() {
             let Some(read) = parse(&piece.plain()) else { continue };
-            let mut unknown = |why: String| {
-                is_known = false;
+            let why = match &read {
+                Ok(weights) => unlike(weights, declared),
+                Err(()) => Some("the line of the weights could not be read".to_owned()),
+            };
+            if let (Some(why), None) = (why, &unknown) {
                 let finding = Finding::new(TrainingFinding::WeightsUnknown.code(), why);
-                output.findings.push(finding.file(&file.shown).line(piece.line));
-            };
-            let Ok(weights) = read else {
-                unknown("the line of the weights could not be read".to_owned());
-                continue;
-            };
-            if let Some(ranks) = ranks.filter(|ranks| u64::from(*ranks) != weights.ranks) {
-                unknown(format!("weights of {} ranks were compared, the job has {ranks}", weights.ranks));
+                unknown = Some(finding.file(&file.shown).line(piece.line));
             }
-            if let Some(steps) = facts.steps.filter(|steps| u64::from(*steps) != weights.steps) {
-                unknown(format!("weights were compared after step {}, the last is {steps}", weights.steps));
+            let Ok(weights) = read else { continue };
+            equal |= weights.versions == 1;
+            match &mut different {
+                _ if weights.versions == 1 => {}
+                Some((first, ..)) if *first != weights => first.alone = None,
+                Some(_) => {}
+                None => different = Some((weights, file, piece.line)),
             }
-            if weights.versions > 1 {
-                output.findings.push(differ(job, file, piece.line, &weights));
-            }
-            equal = Some(equal.unwrap_or(true) && weights.versions == 1);
         }
     }
-    match equal {
-        Some(false) => {
-            output.data_wrong = true;
-            output.metrics.push(EQUAL.of(job.dims(), 0.0));
-        }
-        Some(true) if is_known => output.metrics.push(EQUAL.of(job.dims(), 1.0)),
-        _ => {}
+    if let Some((mut weights, file, line)) = different {
+        // A rank is named by one account that nothing contradicts.
+        weights.alone = weights.alone.filter(|_| !equal && unknown.is_none());
+        output.data_wrong = true;
+        output.findings.push(differ(job, file, line, &weights));
+        output.metrics.push(EQUAL.of(job.dims(), 0.0));
+    } else if equal && unknown.is_none() {
+        output.metrics.push(EQUAL.of(job.dims(), 1.0));
     }
+    output.findings.extend(unknown);
 }
 
 fn differ(job: &JobInput, file: &InputFile, line: u64, weights: &Weights) -> Finding {
@@ -220,6 +229,19 @@ mod tests {
         let finding =
             output.findings.iter().find(|finding| finding.code == DIFFERENT_RANK).expect("reported");
         assert_eq!((finding.node.as_deref(), finding.part.as_deref()), (None, None));
+        // What another line contradicts, or what is of other ranks or steps, names none.
+        let other = alone.replace("rank 13", "rank 12").replace(": 5", ": 4");
+        for lines in [
+            line(alone) + WEIGHTS + &other + "\n",
+            line(alone) + WEIGHTS + "40: equal on 16 ranks, sha256 ab\n",
+            line(&alone.replace("on 16", "on 24")),
+            line(&alone.replace("40: 2", "39: 2")),
+        ] {
+            let output = ran(FACTS, &lines, "");
+            assert_eq!(value(&output, "train.weights_equal"), Some(0.0));
+            let is_named = output.findings.iter().any(|finding| finding.code == DIFFERENT_RANK);
+            assert!(!is_named, "{:?}", output.findings);
+        }
     }
 
     #[test]
