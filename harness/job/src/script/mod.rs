@@ -538,7 +538,7 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 15] = [
+pub const SHARED: [(&str, &str); 16] = [
     (files::GPU_STATE_SCRIPT, GPU_STATE_SH),
     (files::LINKS_SCRIPT, LINKS_SH),
     (files::GPU_ALLOCATION_SCRIPT, GPU_ALLOCATION_SH),
