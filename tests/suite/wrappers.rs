@@ -54,6 +54,7 @@ fn planned(version: &str, workload: &str, profile: &str) -> Result<Vec<String>, 
         catalogue: Catalogue::built_in(),
         sources: Vec::new(),
         sets: std::collections::BTreeMap::new(),
+        evidence: None,
     };
     let plan = plan(&[suite], &inventory, None, request).map_err(|diagnostics| diagnostics.join("\n"))?;
     let text = plan.cases[0].jobs[0].files[0].text.clone().expect("a script");
