@@ -194,6 +194,7 @@ fn a_recorded_number_that_means_a_stranger_by_now_is_left_alone() {
         profile: None,
         control_run: None,
         again_of: None,
+        evidence: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let poll = |handle: &str| runtime.block_on(Local.poll(&ProcessReach, &[(&job, handle)])).remove(0);

@@ -89,6 +89,7 @@ impl Bench {
             profile: None,
             control_run: None,
             again_of: None,
+            evidence: None,
         }
     }
 
