@@ -22,8 +22,8 @@ pub fn hold_to(made: &mut Probe, bounds: &[Requirement], alike: &[String]) -> Ve
     alike.iter().filter_map(|fact| compare(made, fact)).collect()
 }
 
-/// Adds to each node how its hardware differs from that which was delivered. Gives a note on new nodes that are not listed, where
-/// others are; and by node what is listed and the node did not report.
+/// Adds to each node how its hardware differs from that which was delivered. Gives a note on new nodes that are not
+/// listed, where others are; and by node what is listed and the node did not report.
 pub fn hold_to_delivery(
     made: &mut Probe,
     inventory: &Inventory,

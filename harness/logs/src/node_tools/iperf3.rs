@@ -1,6 +1,6 @@
 //! Reads the JSON of iperf3's client (`-J`): what TCP moved from it to the server.
 
-use super::{NoResult, agree, document};
+use super::{NoResult, agree, cut, document};
 use serde::Deserialize;
 
 /// What one call moved, over all its streams.
@@ -41,11 +41,11 @@ struct Sum {
 /// The rate in a text; an error where iperf3 reports one, or its numbers contradict each other.
 pub fn read(text: &str) -> Result<Tcp, NoResult> {
     if let Some(why) = text.lines().find_map(|line| line.strip_prefix("not-")) {
-        return Err(format!("not {why}"));
+        return Err(format!("not {}", cut(why)));
     }
     let read: Document = document(text, "iperf3")?;
     if let Some(error) = read.error.filter(|error| !error.is_empty()) {
-        return Err(format!("iperf3 failed: {}", error.chars().take(200).collect::<String>()));
+        return Err(format!("iperf3 failed: {}", cut(&error)));
     }
     let Some(sum) = read.end.sum_received else {
         return Err("iperf3 printed no sum of what was received".to_owned());
@@ -57,7 +57,7 @@ pub fn read(text: &str) -> Result<Tcp, NoResult> {
     if !agree(rate, again) {
         return Err(format!("columns of iperf3 disagree: {rate:.2} and {again:.2} GB/s"));
     }
-    Ok(Tcp { rate_gb_s: rate, version: read.start.version })
+    Ok(Tcp { rate_gb_s: rate, version: read.start.version.as_deref().map(cut) })
 }
 
 #[cfg(test)]
