@@ -2,15 +2,12 @@
 
 use super::{Context, workload};
 use base::nodeset;
-use base::text::show;
 use config::inventory::Inventory;
 use config::suite::{Case, Evidence};
 use job::profile::NsysVersion;
-use model::artefact::{
-    EvidenceSource, Plan, PlannedCase, PlannedEvidence, PlannedJob, Probe, ProbedNode, Value,
-};
+use model::artefact::{EvidenceSource, Plan, PlannedEvidence, Probe, ProbedNode, Value};
 use recipes::recipe::nccl_log;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What nodes lack for a source, as they report it to the probe: by node, then by source. A node that is not in it was not
 /// probed.
@@ -155,30 +152,12 @@ pub(crate) fn with_source(case: &Case, source: Option<EvidenceSource>) -> Case {
     case
 }
 
-/// Which evidence the jobs of a case leave, on which nodes and why: a line for each.
-pub fn evidence_lines(case: &PlannedCase) -> Vec<String> {
-    let mut by_reason: BTreeMap<(&str, &str), BTreeSet<&String>> = BTreeMap::new();
-    for (job, evidence) in with_evidence(case) {
-        by_reason.entry((evidence.name(), evidence.why.as_str())).or_default().extend(&job.nodes);
-    }
-    let line = |((source, why), nodes): ((&str, &str), BTreeSet<&String>)| {
-        let mut nodes: Vec<String> = nodes.into_iter().cloned().collect();
-        nodeset::sort(&mut nodes);
-        show(&format!("evidence: {source} on {}: {why}", nodeset::fold(&nodes)))
-    };
-    by_reason.into_iter().map(line).collect()
-}
-
-fn with_evidence(case: &PlannedCase) -> impl Iterator<Item = (&PlannedJob, &PlannedEvidence)> {
-    case.jobs.iter().filter_map(|job| Some((job, job.evidence.as_ref()?)))
-}
-
-/// The same of all cases, where it is not the source that the suite wants most, or it is unknown whether nodes have it.
+/// Which evidence the jobs of all cases leave, where it is not the source that the suite wants most, or it is unknown whether nodes have it.
 pub fn evidence_notes(plan: &Plan) -> Vec<String> {
     let mut notes = Vec::new();
     for case in &plan.cases {
         let is_sure = |line: &&String| line.ends_with(ALL_HAVE_IT);
-        let lines = evidence_lines(case);
+        let lines = case.evidence_lines();
         notes.extend(
             lines.iter().filter(|line| !is_sure(line)).map(|line| format!("case {}: {line}", case.name)),
         );
@@ -188,5 +167,5 @@ pub fn evidence_notes(plan: &Plan) -> Vec<String> {
 
 /// Whether a job of the plan leaves evidence that depends on what its nodes have. What is skipped may, too.
 pub fn asks_for_evidence(plan: &Plan) -> bool {
-    plan.cases.iter().any(|case| case.skip.is_some() || with_evidence(case).next().is_some())
+    plan.cases.iter().any(|case| case.skip.is_some() || case.jobs.iter().any(|job| job.evidence.is_some()))
 }

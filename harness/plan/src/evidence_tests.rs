@@ -1,6 +1,6 @@
 //! Which source each job is recorded by, by what its nodes report, and what then is in its script.
 
-use super::evidence::{evidence_lacks, evidence_lines, evidence_notes};
+use super::evidence::{evidence_lacks, evidence_notes};
 use super::message_tests::request;
 use super::{EvidenceLacks, Request, plan};
 use config::inventory::{Instances, Inventory};
@@ -72,7 +72,7 @@ fn one_node_decides_for_all_nodes_of_its_job_and_is_named() {
     let plan = planned("all", ALL, &inventory(NSYS), Some(lacks()));
     let line =
         "evidence: log on n[1-3]: no nsys on n[2-3]: no such program: nsys; no inspector on n3: no library";
-    assert_eq!(evidence_lines(&plan.cases[0]), [line]);
+    assert_eq!(plan.cases[0].evidence_lines(), [line]);
     assert_eq!(evidence_notes(&plan), [format!("case one: {line}")]);
     let none = planned("all", "[\"nsys\", \"inspector\"]", &inventory(NSYS), Some(lacks()));
     assert_eq!(sources(&none), ["none"]);
@@ -83,26 +83,26 @@ fn one_node_decides_for_all_nodes_of_its_job_and_is_named() {
 fn without_a_probe_or_in_a_container_the_first_of_the_list_is_taken_and_said_so() {
     let unprobed = planned("all", ALL, &inventory(NSYS), None);
     assert_eq!(
-        evidence_lines(&unprobed.cases[0]),
+        unprobed.cases[0].evidence_lines(),
         ["evidence: nsys on n[1-3]: nodes are not probed, so the first of the list"]
     );
     let mounts = "container = { image = \"/fsx/x.sqsh\", mounts = [\"/fsx:/fsx\"] }";
     let image = inventory(&format!("{NSYS}\n{mounts}"));
     let inside = planned("all", "[\"inspector\", \"log\"]", &image, Some(lacks()));
     assert_eq!(sources(&inside), ["inspector"]);
-    assert!(evidence_lines(&inside.cases[0])[0].contains("into which no probe looks"));
+    assert!(inside.cases[0].evidence_lines()[0].contains("into which no probe looks"));
     // Which switches its nsys takes is unknown.
     let unknown = planned("all", ALL, &inventory(""), None);
     assert_eq!(sources(&unknown), ["inspector"]);
     assert!(
-        unknown.cases[0].skip.is_none() && evidence_lines(&unknown.cases[0])[0].contains("`nsys_version`")
+        unknown.cases[0].skip.is_none() && unknown.cases[0].evidence_lines()[0].contains("`nsys_version`")
     );
 }
 
 #[test]
 fn what_all_nodes_have_is_no_note() {
     let plan = planned("all", "[\"log\"]", &inventory(""), Some(lacks()));
-    assert_eq!(evidence_lines(&plan.cases[0]), ["evidence: log on n[1-3]: all nodes have it"]);
+    assert_eq!(plan.cases[0].evidence_lines(), ["evidence: log on n[1-3]: all nodes have it"]);
     assert_eq!(evidence_notes(&plan), [] as [String; 0]);
 }
 

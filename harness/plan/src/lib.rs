@@ -34,7 +34,7 @@ mod workload;
 pub use allocations::{name_of_allocation, share};
 pub use baseline::{key, look_up, read_shown, rebaseline};
 pub use device_names::reported_names;
-pub use evidence::{EvidenceLacks, asks_for_evidence, evidence_lacks, evidence_lines, evidence_notes};
+pub use evidence::{EvidenceLacks, asks_for_evidence, evidence_lacks, evidence_notes};
 pub use flow_path::settle as settle_flows;
 pub use inspector_probe::{inspector_notes, without_inspector};
 pub use left_out::{leave_out, quarantine};

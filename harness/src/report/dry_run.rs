@@ -111,7 +111,7 @@ fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {
     if let Some((what, how)) = case.workload.notice() {
         line(text, 2, &format!("{what}: {}", show(how)));
     }
-    for evidence in plan::evidence_lines(case) {
+    for evidence in case.evidence_lines() {
         line(text, 2, &evidence);
     }
     line(text, 2, &format!("assertions: {}", case.assertions.len()));

@@ -24,7 +24,7 @@ pub async fn nodes_beyond(reach: &dyn Reach, inventory: &Inventory) -> Option<St
             if !answer.succeeded() {
                 return None;
             }
-            let (partition, nodes) = of_partition(&answer.stdout_text(), slurm, &inventory.nodes)?;
+            let (partition, nodes) = nodes_of_partition(&answer.stdout_text(), slurm, &inventory.nodes)?;
             let mut command = discover(&["--partition", &partition]);
             command.extend(
                 slurm.constraint.iter().flat_map(|feature| ["--feature".to_owned(), feature.clone()]),
@@ -71,7 +71,7 @@ fn note(of: &str, nodes: &[String], mut command: Vec<String>, inventory: &Invent
 
 /// The partition of jobs, the first where there are several, and which further nodes of theirs take jobs. A reservation has
 /// nodes of its own, and a constraint that is more than a feature is Slurm's business.
-fn of_partition(text: &str, slurm: &SlurmReach, known: &[String]) -> Option<(String, Vec<String>)> {
+fn nodes_of_partition(text: &str, slurm: &SlurmReach, known: &[String]) -> Option<(String, Vec<String>)> {
     let is_feature = |text: &String| text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     if slurm.reservation.is_some() || slurm.constraint.as_ref().is_some_and(|text| !is_feature(text)) {
         return None;
@@ -131,7 +131,7 @@ mod tests {
 
     fn found(slurm: &SlurmReach, known: &[&str]) -> Option<(String, Vec<String>)> {
         let known: Vec<String> = known.iter().map(|name| (*name).to_owned()).collect();
-        of_partition(LISTED, slurm, &known)
+        nodes_of_partition(LISTED, slurm, &known)
     }
 
     #[test]

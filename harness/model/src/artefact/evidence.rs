@@ -1,6 +1,10 @@
 //! By which evidence of its calls a job is recorded, where its suite names several in order of preference.
 
+use super::PlannedCase;
+use base::nodeset;
+use base::text::show;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What records the calls of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -44,6 +48,24 @@ impl PlannedEvidence {
     /// The name of its source, for people.
     pub fn name(&self) -> &'static str {
         self.source.map_or("none", EvidenceSource::name)
+    }
+}
+
+impl PlannedCase {
+    /// Which evidence its jobs leave, on which nodes and why: a line for each.
+    pub fn evidence_lines(&self) -> Vec<String> {
+        let mut by_reason: BTreeMap<(&str, &str), BTreeSet<&String>> = BTreeMap::new();
+        for job in &self.jobs {
+            if let Some(evidence) = &job.evidence {
+                by_reason.entry((evidence.name(), evidence.why.as_str())).or_default().extend(&job.nodes);
+            }
+        }
+        let line = |((source, why), nodes): ((&str, &str), BTreeSet<&String>)| {
+            let mut nodes: Vec<String> = nodes.into_iter().cloned().collect();
+            nodeset::sort(&mut nodes);
+            show(&format!("evidence: {source} on {}: {why}", nodeset::fold(&nodes)))
+        };
+        by_reason.into_iter().map(line).collect()
     }
 }
 

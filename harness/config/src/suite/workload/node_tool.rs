@@ -393,9 +393,13 @@ fn form(kind: &str) -> Form {
         )],
         _ => Vec::new(),
     };
-    // A script calls these, with arguments of its own.
-    let args = (!["nic-latency", "iperf3", "gpu-allocation"].contains(&kind)).then(args_key);
+    let args = takes_args(kind).then(args_key);
     Form::new(own.into_iter().chain(sampled).chain([program]).chain(args).chain([environment_key()]))
+}
+
+/// A script calls the others, with arguments of its own.
+fn takes_args(kind: &str) -> bool {
+    !["nic-latency", "iperf3", "gpu-allocation"].contains(&kind)
 }
 
 fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
@@ -441,7 +445,8 @@ fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
     };
     let usual = || Some(usual_program(kind).to_owned());
     let program = table.get("program").map_or_else(usual, |value| program_of(&value));
-    let args = table.get("args").and_then(|value| value.list()).unwrap_or_default();
+    let args = if takes_args(kind) { table.get("args") } else { None };
+    let args = args.and_then(|value| value.list()).unwrap_or_default();
     let args = args.iter().filter_map(argument).collect();
     let environment = environment(table);
     Some(Workload::NodeTool(NodeTool {
