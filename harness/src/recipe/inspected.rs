@@ -2,6 +2,7 @@
 
 use super::folder::Folder;
 use super::{Messages, Order, Surveyed, present};
+use logs::efa_counters;
 use model::exit_code;
 use recipes::recipe::of_reports::{Inspected, Outcome, is_inspected, survey_records};
 use std::io::Write;
@@ -13,7 +14,14 @@ pub(super) fn records(given: &[PathBuf]) -> Option<Vec<PathBuf>> {
         let inside = path.join(job::script::files::INSPECTOR);
         [path.clone(), inside].into_iter().find(|path| is_inspected(path))
     };
-    let has_report = |path: &PathBuf| !nsys::report_file::find(std::slice::from_ref(path)).reports.is_empty();
+    // Counters stand for reports only where there is neither.
+    let is_counters = |path: &PathBuf| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(efa_counters::is_called_so)
+    };
+    let has_report = |path: &PathBuf| {
+        let found = nsys::report_file::find(std::slice::from_ref(path)).reports;
+        found.iter().any(|report| !is_counters(&report.named))
+    };
     let found: Vec<Option<PathBuf>> = given.iter().map(of_input).collect();
     let is_any =
         found.iter().any(Option::is_some) && !given.iter().any(|path| path.is_dir() && has_report(path));

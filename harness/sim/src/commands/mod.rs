@@ -108,7 +108,7 @@ pub(crate) fn run(call: &CommandCall<'_>) -> (Work, Option<String>) {
     let (argv, is_watched) = watched(&call.run.argv);
     let program = argv.first().map(String::as_str).unwrap_or_default();
     let name = match argv {
-        [bash, script, ..] if bash == "bash" => script.as_str(),
+        [bash, script, ..] if bash == "bash" && script != "-c" => script.as_str(),
         _ => program.rsplit('/').next().unwrap_or_default(),
     };
     let known = COMMANDS.iter().find(|(known, _)| *known == name);
