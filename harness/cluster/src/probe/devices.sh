@@ -1,7 +1,7 @@
 # What NVSwitches and local drives report of themselves, and DCGM of the GPUs that it watches, as facts of probe.sh.
 
-# usage: devices
-devices() {
+# usage: switches_and_drives
+switches_and_drives() {
   nvswitches /proc/driver/nvidia-nvswitch/devices
   dcgm_health
   smart /sys/class/nvme /dev

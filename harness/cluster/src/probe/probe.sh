@@ -520,7 +520,7 @@ main() {
   identity
   gpu_health
   nvlinks
-  devices
+  switches_and_drives
   host "$4"
   nics "$4" "$5" "$6"
   fabric
