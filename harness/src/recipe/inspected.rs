@@ -71,7 +71,7 @@ pub(super) fn recipe(
     }
     present(
         order,
-        Surveyed { inputs: &inputs, outcomes: &outcomes, lost: 0, folder, apart: None },
+        Surveyed { inputs: &inputs, outcomes: &outcomes, found: None, lost: 0, folder, apart: None },
         out,
         messages,
     )

@@ -27,7 +27,9 @@ use nsys::report_file;
 use nsys::trace::Filter;
 use progress::Bar;
 use recipes::catalogue::Catalogue;
-use recipes::recipe::of_reports::{Input, Outcome, Survey, survey};
+use recipes::diagnosis::Diagnosis;
+use recipes::recipe::of_reports::{Input, Outcome, ReportRecipe, Survey, survey};
+use recipes::report::Arguments;
 use recipes::result_table::{FORMS, FormSpec, Look, ResultTable, parquet, visible};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -112,8 +114,9 @@ pub(crate) fn recipe(order: &Order<'_>, out: &mut dyn Write, err: &mut dyn Write
         }
     };
     let bar = Bar::new(inputs.len(), order.quiet);
+    let (asked, is_diagnosed) = with_diagnosis(order);
     let wanted = Survey {
-        asked: &order.asked.recipes,
+        asked: &asked,
         inputs: &inputs,
         filter: order.filter.as_ref(),
         jobs: order.jobs,
@@ -124,7 +127,7 @@ pub(crate) fn recipe(order: &Order<'_>, out: &mut dyn Write, err: &mut dyn Write
         Some(cluster) => tasks::survey(cluster, &wanted, order.catalogue, &mut |what| messages.note(what)),
     };
     bar.end();
-    let Joined { outcomes, lost } = match joined {
+    let Joined { mut outcomes, lost } = match joined {
         Ok(joined) => joined,
         Err(Failed::Interrupted(code)) => return code,
         Err(Failed::Machinery(why)) => {
@@ -132,15 +135,30 @@ pub(crate) fn recipe(order: &Order<'_>, out: &mut dyn Write, err: &mut dyn Write
             return if order.on.is_some() { exit_code::INCONCLUSIVE } else { exit_code::USAGE };
         }
     };
+    let of_limits = outcomes.split_off(order.asked.recipes.len().min(outcomes.len()));
     let apart = recipes::diagnosis::started_apart(&inputs).filter(|_| !compares);
-    let surveyed = Surveyed { inputs: &inputs, outcomes: &outcomes, lost, folder, apart };
+    let found = is_diagnosed.then(|| recipes::diagnosis::by_outcomes(&inputs, &of_limits));
+    let surveyed = Surveyed { inputs: &inputs, outcomes: &outcomes, found, lost, folder, apart };
     present(order, surveyed, out, &mut messages)
+}
+
+/// What is asked, and behind it what a diagnosis reads, where the index of a folder of pages is to begin with one: reports
+/// are read once. A diagnosis is of whole reports.
+fn with_diagnosis<'a>(order: &Order<'a>) -> (Vec<(ReportRecipe<'a>, Arguments)>, bool) {
+    let mut asked = order.asked.recipes.clone();
+    let has_index = order.asked.is_survey && order.output.is_some() && order.forms.contains(&TableForm::Html);
+    let of_limits = recipes::diagnosis::recipes().ok().filter(|_| has_index && order.filter.is_none());
+    let is_diagnosed = of_limits.is_some();
+    asked.extend(of_limits.into_iter().flatten());
+    (asked, is_diagnosed)
 }
 
 /// What came of the recipes.
 struct Surveyed<'a> {
     inputs: &'a [Input],
     outcomes: &'a [Outcome],
+    /// What limits the work, for the index of pages.
+    found: Option<Diagnosis>,
     /// Reports that no node read.
     lost: usize,
     folder: Option<Folder>,
@@ -155,7 +173,7 @@ fn present(
     out: &mut dyn Write,
     messages: &mut Messages<'_>,
 ) -> i32 {
-    let Surveyed { inputs, outcomes, lost, folder, apart } = surveyed;
+    let Surveyed { inputs, outcomes, found, lost, folder, apart } = surveyed;
     let labels = request::labels(&order.asked.recipes);
     let run = summary::SurveyRun {
         asked: &order.asked.recipes,
@@ -172,7 +190,7 @@ fn present(
     order.inputs.notes().iter().for_each(|note| messages.note(note));
     let any = outcomes.iter().any(|outcome| !outcome.tables.is_empty());
     let written = match folder {
-        Some(folder) if any => to_folder(order, &folder, &run, messages),
+        Some(folder) if any => to_folder(order, &folder, &run, found, messages),
         Some(_) => Ok(()),
         None => to_stdout(order, &run, out, messages),
     };
@@ -391,7 +409,13 @@ fn text<'a>(lines: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Re
 }
 
 /// Every table in every form: in the folder itself where one recipe was asked for, else in one folder each.
-fn to_folder(order: &Order<'_>, folder: &Folder, run: &SurveyRun, messages: &mut Messages) -> io::Result<()> {
+fn to_folder(
+    order: &Order<'_>,
+    folder: &Folder,
+    run: &SurveyRun,
+    found: Option<Diagnosis>,
+    messages: &mut Messages,
+) -> io::Result<()> {
     folder.make()?;
     let forms: &[TableForm] = if order.forms.is_empty() { &[TableForm::Parquet] } else { &order.forms };
     let several = order.asked.is_survey || run.outcomes.len() > 1;
@@ -420,13 +444,10 @@ fn to_folder(order: &Order<'_>, folder: &Folder, run: &SurveyRun, messages: &mut
         }
     }
     if pages > 1 {
-        // The diagnosis is of whole reports, and reads them here.
-        if order.asked.is_survey && order.filter.is_none() && order.on.is_none() {
+        if let Some(found) = found {
             let input = order.inputs.paths.iter().map(|path| messages.name(&path.display().to_string()));
             let input = base::text::command_line(&input.collect::<Vec<_>>());
-            if let Err(why) = pages::write_limits(folder.path(), input, run.inputs, order.jobs) {
-                messages.note(&format!("the index says nothing on what limits the work: {why}"));
-            }
+            pages::write_limits(folder.path(), input, found)?;
         }
         pages::write_index(folder.path())?;
     }

@@ -2,12 +2,12 @@
 //! their content.
 
 use super::{Order, TableForm};
-use crate::page::limits::{self, FolderDiagnosis, FoundLimits};
+use crate::page::limits::{self, FolderDiagnosis};
 use crate::page::{self, INDEX_NAME, Page};
 use model::artefact::Format;
 use model::exit_code;
-use recipes::diagnosis::diagnose;
-use recipes::recipe::of_reports::{Input, Outcome, ReportRecipe};
+use recipes::diagnosis::Diagnosis;
+use recipes::recipe::of_reports::{Outcome, ReportRecipe};
 use recipes::report::Arguments;
 use recipes::result_table::visible;
 use std::io::{self, BufWriter, Write};
@@ -55,16 +55,10 @@ fn name(form: TableForm) -> Option<&'static str> {
 }
 
 /// `diagnosis.json` in the folder, which its index shows first.
-pub(super) fn write_limits(
-    folder: &Path,
-    input: String,
-    inputs: &[Input],
-    jobs: usize,
-) -> Result<(), String> {
-    let found = FoundLimits::from(diagnose(inputs, jobs, &|_| {})?);
-    let diagnosis = FolderDiagnosis { format: Format, input, found };
-    let text = serde_json::to_vec(&diagnosis).map_err(|error| error.to_string())?;
-    store::write_whole(&folder.join(limits::NAME), &text).map_err(|error| error.to_string())
+pub(super) fn write_limits(folder: &Path, input: String, found: Diagnosis) -> io::Result<()> {
+    let diagnosis = FolderDiagnosis { format: Format, input, found: found.into() };
+    let text = serde_json::to_vec(&diagnosis).map_err(io::Error::other)?;
+    store::write_whole(&folder.join(limits::NAME), &text).map_err(|error| io::Error::other(error.to_string()))
 }
 
 /// Whether there was any page to list.

@@ -10,7 +10,7 @@ mod tests;
 pub use one_run::started_apart;
 
 use crate::duration;
-use crate::recipe::of_reports::{Input, Outcome, Progress, Survey, find, survey};
+use crate::recipe::of_reports::{Input, Outcome, Progress, ReportRecipe, Survey, find, survey};
 use crate::report::Arguments;
 use rows::Tables;
 use rules::RULES;
@@ -58,7 +58,7 @@ pub struct LimitFound {
 /// Less work than this is no sample of anything.
 const LEAST_WINDOW_NS: f64 = 1e6;
 
-/// Applies every rule to what the recipes say of the reports. Those of several runs have no findings together.
+/// Applies every rule to what the recipes say of the reports.
 pub fn diagnose(
     inputs: &[Input],
     jobs: usize,
@@ -66,8 +66,13 @@ pub fn diagnose(
 ) -> Result<Diagnosis, String> {
     let asked = recipes()?;
     let outcomes = survey(&Survey { asked: &asked, inputs, filter: None, jobs, progress })?;
+    Ok(by_outcomes(inputs, &outcomes))
+}
+
+/// The same where the recipes of `recipes()` were computed already. Reports of several runs have no findings together.
+pub fn by_outcomes(inputs: &[Input], outcomes: &[Outcome]) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
-    for outcome in &outcomes {
+    for outcome in outcomes {
         for one in &outcome.unreadable {
             if !diagnosis.unreadable.contains(one) {
                 diagnosis.unreadable.push(one.clone());
@@ -75,18 +80,18 @@ pub fn diagnose(
         }
     }
     diagnosis.simulated = outcomes.iter().any(|outcome| outcome.simulated);
-    diagnosis.apart = one_run::apart(inputs, &outcomes);
+    diagnosis.apart = one_run::apart(inputs, outcomes);
     if diagnosis.apart.is_some() {
-        return Ok(diagnosis);
+        return diagnosis;
     }
-    let tables = Tables { outcomes: &outcomes };
+    let tables = Tables { outcomes };
     diagnosis.gpus = tables.gpus().len();
     diagnosis.window_ns = tables.window_ns();
     diagnosis.notes.extend(rules::lost_events(&tables));
     diagnosis.notes.extend(rules::unknown_overlap(&tables));
     if diagnosis.gpus > 0 && diagnosis.window_ns < LEAST_WINDOW_NS {
         diagnosis.notes.push(format!("too little work to diagnose: {}", duration::time(diagnosis.window_ns)));
-        return Ok(diagnosis);
+        return diagnosis;
     }
     for rule in RULES {
         diagnosis.findings.extend((rule.find)(&tables).map(|found| LimitFound {
@@ -104,11 +109,11 @@ pub fn diagnose(
         rules::keep_for_benchmark(&mut diagnosis);
     }
     diagnosis.findings.sort_by(|a, b| b.share.total_cmp(&a.share));
-    Ok(diagnosis)
+    diagnosis
 }
 
 /// Those that the rules read, each once, with its arguments.
-fn recipes() -> Result<Vec<(crate::recipe::of_reports::ReportRecipe<'static>, Arguments)>, String> {
+pub fn recipes() -> Result<Vec<(ReportRecipe<'static>, Arguments)>, String> {
     let names: BTreeSet<&str> = RULES.iter().flat_map(|rule| rule.reads).copied().collect();
     let with_arguments = names.into_iter().map(|words| {
         let mut words = words.split(':');
