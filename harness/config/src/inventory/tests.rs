@@ -194,6 +194,15 @@ fn more_variables_than_any_job_has_are_one_error() {
 }
 
 #[test]
+fn no_variable_renumbers_ranks() {
+    let text = "kind = \"real\"\ninstance = \"p5\"\nnodes = \"a\"\n[reach]\nvia = \"local\"\n[environment]\n\
+                SLURM_DISTRIBUTION = \"cyclic\"\n";
+    let error = read(text).expect_err("refused");
+    let line = "inventory/x.toml:7:1: `SLURM_DISTRIBUTION` would number ranks in another order; order nodes by `[topology]`";
+    assert!(error.contains(line), "{error}");
+}
+
+#[test]
 fn simulated_and_real_are_never_mixed() {
     let mixed = "kind = \"simulated\"\ninstance = \"p5\"\nnodes = \"a\"";
     let error = read(mixed).expect_err("mixed");
