@@ -21,7 +21,7 @@ struct Published {
     nics: usize,
     nic_gbit_s: f64,
     nvlink_gb_s: f64,
-    /// Memory of a GPU; the largest number given, where sources differ.
+    /// Memory of a GPU, as its maker has it.
     gpu_gib: u64,
 }
 
@@ -31,8 +31,8 @@ const PUBLISHED: [Published; 7] = [
     Published { name: "p5", nics: 32, nic_gbit_s: 100.0, nvlink_gb_s: 450.0, gpu_gib: 80 },
     Published { name: "p5e", nics: 32, nic_gbit_s: 100.0, nvlink_gb_s: 450.0, gpu_gib: 141 },
     Published { name: "p5en", nics: 16, nic_gbit_s: 200.0, nvlink_gb_s: 450.0, gpu_gib: 141 },
-    Published { name: "p6-b200", nics: 8, nic_gbit_s: 400.0, nvlink_gb_s: 900.0, gpu_gib: 192 },
-    Published { name: "p6-b300", nics: 16, nic_gbit_s: 400.0, nvlink_gb_s: 900.0, gpu_gib: 288 },
+    Published { name: "p6-b200", nics: 8, nic_gbit_s: 400.0, nvlink_gb_s: 900.0, gpu_gib: 180 },
+    Published { name: "p6-b300", nics: 16, nic_gbit_s: 400.0, nvlink_gb_s: 900.0, gpu_gib: 268 },
 ];
 
 fn published(instance: &Instance) -> Option<&'static Published> {
