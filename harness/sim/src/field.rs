@@ -96,7 +96,8 @@ PrologSlurmctld         = (null)\n\
 ResumeTimeout           = 1800 sec\n\
 SelectType              = select/cons_tres\n\
 SelectTypeParameters    = CR_CPU\n\
-SLURM_VERSION           = 24.11.5-SIMULATED\n";
+SLURM_VERSION           = 24.11.5-SIMULATED\n\
+TaskPlugin              = task/affinity,task/cgroup\n";
 
 /// What `node.sh` prints on a node.
 pub(crate) fn node(cluster: &Cluster, request: &NodeRequest) -> String {
@@ -110,6 +111,7 @@ pub(crate) fn node(cluster: &Cluster, request: &NodeRequest) -> String {
         if cluster.world.docker0 { &["docker0", "ens32", "lo"] } else { &["ens32", "lo"] };
     sections.add("interfaces", Some(0), interfaces);
     sections.add("memlock", Some(0), &["unlimited"]);
+    sections.add("gdrdrv", Some(0), &["module loaded device open"]);
     if request.peer.is_some() {
         sections.add("peer", Some(0), &[]);
     }

@@ -98,6 +98,7 @@ mod rounds;
 mod secrets;
 pub mod slurm;
 mod slurm_tools;
+pub mod software;
 pub mod spread;
 mod ssh;
 mod ssh_errors;

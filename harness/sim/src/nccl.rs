@@ -4,8 +4,8 @@
 use super::cluster::Cluster;
 use super::noise::Noise;
 use super::options::{Options, Step};
-use super::pci;
 use super::work::{Row, Table};
+use super::{pci, software};
 use metric::op::Op;
 use std::fmt::Write;
 
@@ -45,9 +45,10 @@ fn head(cluster: &Cluster, table: &Table, nodes: &[String], noise: &mut Noise) -
         Step::Bytes(bytes) => format!("{bytes}(bytes)"),
         Step::Factor(factor) => format!("{factor}(factor)"),
     };
+    let (version, code) = (software::NCCL, software::NCCL_CODE);
     let program_line = match options.by_torch {
-        true => "# torch-collective PyTorch 2.9.1+cu129 NCCL 2.27.7 backend nccl",
-        false => "# nccl-tests version 2.17.6 nccl-headers=22707 nccl-library=22707",
+        true => format!("# torch-collective PyTorch 2.9.1+cu129 NCCL {version} backend nccl"),
+        false => format!("# nccl-tests version 2.17.6 nccl-headers={code} nccl-library={code}"),
     };
     let mut text = format!(
         "{program_line}\n\

@@ -5,7 +5,7 @@ use super::active_faults::ActiveFaults;
 use super::bad_facts::{self, Answer, Gpus};
 use super::clock::HostClock;
 use super::cluster::Cluster;
-use super::noise;
+use super::{noise, software};
 use base::nodeset;
 use cluster::probe::ProbeRequest;
 use metric::op::Op;
@@ -43,7 +43,7 @@ pub(crate) fn answer(cluster: &Cluster, ask: &ProbeRequest, true_s: f64) -> Stri
         ("efa", "2.17.2".to_owned()),
         ("efa_installer", "1.43.1".to_owned()),
         ("libfabric", "2.1.0amzn4.0".to_owned()),
-        ("nccl", "2.30.7".to_owned()),
+        ("nccl", software::NCCL.to_owned()),
         ("cuda", "12.8.1".to_owned()),
         ("kernel", "6.8.0-1031-SIMULATED".to_owned()),
         ("os", "a simulated system".to_owned()),
@@ -58,7 +58,7 @@ pub(crate) fn answer(cluster: &Cluster, ask: &ProbeRequest, true_s: f64) -> Stri
         answer.line("fact", key, &value);
     }
     match cluster.world.ofi_plugin {
-        true => answer.line("fact", "ofi_nccl", "1.16.2"),
+        true => answer.line("fact", "ofi_nccl", software::OFI_NCCL),
         false => answer.line("none", "ofi_nccl", "no libnccl-net with a version"),
     }
     let gpus_of_node = Gpus { count: cluster.gpus, are_a100: cluster.gpu_name.contains("A100") };

@@ -1,5 +1,5 @@
-//! What NCCL 2.27 reports by its RAS of a job that runs: a text, in which only ranks that differ from most are listed. Counts
-//! are of operations that the host launched; sends and receives are not counted.
+//! What NCCL reports by its RAS of a job that runs, in the form of 2.27: a text, in which only ranks that differ from most are
+//! listed. Counts are of operations that the host launched; sends and receives are not counted.
 
 use super::active_faults::{Differs, Ending};
 use super::cluster::Cluster;
@@ -120,13 +120,13 @@ impl Job {
                 comms * size
             )
         };
-        let fine = self.side_by_side - odd;
+        let (fine, version) = (self.side_by_side - odd, crate::software::NCCL);
         let mut table = if odd > 0 { line(0, odd, "MISMATCH") } else { String::new() };
         if fine > 0 {
             table.push_str(&line(u64::from(odd > 0), fine, "OK"));
         }
         format!(
-            "NCCL version 2.27.7 compiled with CUDA 12.9\nCUDA runtime version 12090, driver version 12090\n\n\
+            "NCCL version {version} compiled with CUDA 12.9\nCUDA runtime version 12090, driver version 12090\n\n\
              Job summary\n===========\n\n  Nodes  Processes         GPUs  Processes     GPUs\n\
              (total)   per node  per process    (total)  (total)\n{nodes:7}{per_node:11}{:13}{ranks:11}{ranks:9}\n\n\
              Communicators... (0.00s)\n=============\n\n\

@@ -9,6 +9,7 @@ use super::world::now_ns;
 use serde_json::{Map, Value, json};
 use sim::nccl;
 use sim::options::{Options, Step};
+use sim::software::NCCL_CODE;
 use sim::work::{Row, Table, noise_of};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -94,7 +95,7 @@ impl Contents<'_> {
             "start_time": clock(),
             "args": self.argv,
             "env": environment,
-            "nccl_version": 22707,
+            "nccl_version": NCCL_CODE,
             "config": config(&table.options, self.devices()),
             "results": table.rows.iter().map(|row| result(table, row)).collect::<Vec<_>>(),
             "out_of_bounds": { "count": wrong, "okay": (wrong == 0).to_string() },

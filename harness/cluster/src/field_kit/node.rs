@@ -129,6 +129,14 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
         memlock,
     ),
     assumption(
+        "node.gdrdrv",
+        "programs may open /dev/gdrdrv: without it small messages of GPUs are copied by slower calls",
+        "/sys/module/gdrdrv, /dev/gdrdrv",
+        "libfabric, hmem of CUDA: FI_HMEM_CUDA_USE_GDRCOPY",
+        On::Any,
+        gdrdrv,
+    ),
+    assumption(
         "node.shared",
         "nodes can write the folder that all nodes see",
         "the probe",
@@ -472,6 +480,23 @@ fn memlock(evidence: &Evidence<'_>) -> Outcome {
             "unlimited" => Holds("unlimited".to_owned()),
             "" => NotSeen("ulimit printed nothing".to_owned()),
             other => Differs(format!("{other} KiB")),
+        })
+    })
+}
+
+fn gdrdrv(evidence: &Evidence<'_>) -> Outcome {
+    evidence.each(|sections| {
+        seen(section(sections, "gdrdrv"), |section| match section.first() {
+            // A container may have the device, and not the kernel's list of modules.
+            "module loaded device open" | "module absent device open" => Holds("it opens".to_owned()),
+            "module loaded device refused" | "module absent device refused" => {
+                Differs("/dev/gdrdrv is there, and may not be opened".to_owned())
+            }
+            "module loaded device absent" => {
+                Differs("gdrdrv is loaded, and there is no /dev/gdrdrv".to_owned())
+            }
+            "module absent device absent" => Differs("gdrdrv is not loaded".to_owned()),
+            other => NotSeen(format!("unexpected row of gdrdrv: {other}")),
         })
     })
 }

@@ -174,6 +174,17 @@ gpus() {
   section gpus 0 "$rows"
 }
 
+# The module, and its device: in a container the one may be loaded without the other.
+gdrdrv() {
+  local module=absent device=absent
+  if [[ -d /sys/module/gdrdrv ]]; then module=loaded; fi
+  if [[ -c /dev/gdrdrv ]]; then
+    device=refused
+    if { : <> /dev/gdrdrv; } 2> /dev/null; then device=open; fi
+  fi
+  section gdrdrv 0 "module $module device $device"
+}
+
 # The options of a training script and of what lies beside it, and the data set that it names.
 options_of() {
   local text
@@ -228,6 +239,7 @@ main() {
   options_of "$fsdp"
   section interfaces 0 "$(cd /sys/class/net 2> /dev/null && printf '%s\n' *)"
   section memlock 0 "$(ulimit -l)"
+  gdrdrv
   if [[ $peer != - ]]; then command_of peer 5 ssh -o BatchMode=yes -o ConnectTimeout=10 "$peer" true; fi
   printf 'harness-field\tend\n'
 }

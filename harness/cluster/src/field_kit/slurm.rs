@@ -57,6 +57,14 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
         memory,
     ),
     assumption(
+        "slurm.processors",
+        "a rank may use every processor of its node: jobs are exclusive, or nothing confines their steps",
+        CONFIG,
+        "man slurm.conf, TaskPlugin and SelectType; man srun: --cpu-bind=none binds no task, and lifts no limit of a cgroup",
+        On::Slurm,
+        processors,
+    ),
+    assumption(
         "slurm.limits",
         "no QOS or limit of accounts is enforced, or `qos` is set",
         CONFIG,
@@ -358,6 +366,19 @@ fn request(evidence: &Evidence<'_>) -> Outcome {
         Some(Err(why)) => NotSeen(why.clone()),
         None => NotSeen("not queried: sinfo gives no answer".to_owned()),
     }
+}
+
+/// A job that is not exclusive is given a processor for each rank, and plugins keep its steps on those.
+fn processors(evidence: &Evidence<'_>) -> Outcome {
+    let is_exclusive = evidence.inventory.reach.slurm().is_some_and(|slurm| slurm.exclusive);
+    seen(evidence.config("TaskPlugin"), |plugins| {
+        let confines = ["task/affinity", "task/cgroup"].iter().any(|plugin| plugins.contains(plugin));
+        let is_whole = evidence.config("SelectType").is_ok_and(|select| select == "select/linear");
+        match is_exclusive || is_whole || !confines {
+            true => Holds(plugins.to_owned()),
+            false => Differs(format!("{plugins}, and the inventory has `exclusive = false`")),
+        }
+    })
 }
 
 /// `--cpu-bind` is read by every srun, and listed only where a plugin binds tasks.

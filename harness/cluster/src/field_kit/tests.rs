@@ -198,6 +198,27 @@ fn gres_is_compared_with_how_the_inventory_asks_for_gpus() {
 }
 
 #[test]
+fn steps_have_all_processors_where_jobs_are_exclusive_or_nothing_confines_them() {
+    for (exclusive, config, wanted) in [
+        (true, "TaskPlugin = task/affinity,task/cgroup\nSelectType = select/cons_tres", 'h'),
+        (false, "TaskPlugin = task/affinity,task/cgroup\nSelectType = select/cons_tres", 'd'),
+        (false, "TaskPlugin = task/affinity\nSelectType = select/linear", 'h'),
+        // srun says that it cannot bind, and goes on.
+        (false, "TaskPlugin = task/none\nSelectType = select/cons_tres", 'h'),
+        (false, "TaskPlugin = (null)", 'h'),
+        (true, "SelectType = select/cons_tres", 'n'),
+    ] {
+        let inventory = inventory(&format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"lab-[1-2]\"\npaths = {{ shared = \"/fsx/lab\" }}\n\
+             reach = {{ via = \"slurm\", exclusive = {exclusive} }}\n"
+        ));
+        let here = BTreeMap::from([here("config", 0, config)]);
+        let evidence = Evidence { inventory: &inventory, here, nodes: Vec::new(), probe: None };
+        assert_outcome(&outcome(&evidence, "slurm.processors"), wanted, "", config);
+    }
+}
+
+#[test]
 fn a_command_that_is_not_there_differs_and_one_without_an_answer_is_not_seen() {
     let inventory = slurm();
     for (why, wanted) in [
@@ -330,6 +351,12 @@ fn sections_of_a_node_show_what_holds() {
         ("node.host_link", &[("host_links", None, "sysfs shows no root port")], 'n', "no root port"),
         ("node.memlock", &[("memlock", ok, "unlimited")], 'h', ""),
         ("node.memlock", &[("memlock", ok, "8192")], 'd', "8192 KiB"),
+        ("node.gdrdrv", &[("gdrdrv", ok, "module loaded device open")], 'h', "opens"),
+        ("node.gdrdrv", &[("gdrdrv", ok, "module absent device absent")], 'd', "not loaded"),
+        // An image that is given GPUs and NICs, and not this device.
+        ("node.gdrdrv", &[("gdrdrv", ok, "module loaded device absent")], 'd', "no /dev/gdrdrv"),
+        ("node.gdrdrv", &[("gdrdrv", ok, "module loaded device refused")], 'd', "may not be opened"),
+        ("node.gdrdrv", &[("gdrdrv", ok, "module")], 'n', "unexpected row"),
         ("node.bash", &[("bash", ok, "4.2.46(2)-release")], 'h', "4.2.46"),
         ("node.bash", &[("bash", ok, "4.1.2(1)-release")], 'd', "4.1.2"),
         ("node.interfaces", &[("interfaces", ok, "ens32\nlo")], 'h', "none"),

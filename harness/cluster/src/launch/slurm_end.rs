@@ -57,7 +57,19 @@ pub(crate) async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     // `None` where it never was.
     let was_suspended =
         field("SuspendTime").is_some_and(|time| time.starts_with(|c: char| c.is_ascii_digit()));
-    poll_ended(reach, job, if was_suspended { suspended() } else { end }).await
+    let restarts = field("Restarts").and_then(|number| number.parse::<u64>().ok()).unwrap_or_default();
+    poll_ended(reach, job, if was_suspended { suspended() } else { after_restarts(end, restarts) }).await
+}
+
+/// A job that was put back into the queue and ran again between two looks at it left files of both runs. A lost node is
+/// one whichever run lost it.
+fn after_restarts(end: Ended, restarts: u64) -> Ended {
+    match end {
+        Ended::Exited { .. } | Ended::Killed { .. } | Ended::TimeLimit { .. } if restarts > 0 => {
+            Ended::Requeued { reason: format!("it has run again meanwhile (Restarts={restarts})") }
+        }
+        end => end,
+    }
 }
 
 /// The end of a job that was suspended meanwhile, however it ended: its numbers are slow, and its nodes not at fault.
@@ -282,4 +294,23 @@ async fn nodes(reach: &dyn Reach) -> Option<Vec<Node>> {
     // A node stands there once for each of its partitions.
     nodes.dedup_by(|a, b| a.name == b.name);
     Some(nodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_that_was_requeued_and_ran_again_between_two_looks_is_no_measurement() {
+        for end in [
+            Ended::Exited { code: 0 },
+            Ended::Exited { code: 1 },
+            Ended::Killed { signal: 9 },
+            Ended::NodeFail,
+        ] {
+            assert_eq!(after_restarts(end.clone(), 0), end);
+            let is_again = matches!(after_restarts(end.clone(), 2), Ended::Requeued { .. });
+            assert_eq!(is_again, end != Ended::NodeFail, "{end:?}");
+        }
+    }
 }

@@ -125,6 +125,8 @@ fn a_waiting_job_reports_its_reason_and_whether_it_ever_clears() {
         assert_eq!(polled, Poll::ended(slurm_end::suspended(), None), "{end}");
     }
     assert_eq!(poll_of("COMPLETED", "None"), Poll::ended(Ended::Exited { code: 0 }, None));
+    let again = Ended::Requeued { reason: "it has run again meanwhile (Restarts=1)".to_owned() };
+    assert_eq!(poll_of("COMPLETED", "None Restarts=1"), Poll::ended(again, None));
 }
 
 #[test]

@@ -16,6 +16,12 @@ use recipes::recipe::{self, nccl_tests};
 pub fn lint(suite: &Suite, instance: &Instance, baselines: Option<&Baselines>) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for case in &suite.cases {
+        if let Some((message, suggestion)) = too_large(case, instance) {
+            let message = format!("case `{}`: {message}", case.name);
+            let diagnostic = Diagnostic::at(&suite.file, case.line, 1, message);
+            let is_none = suggestion.is_empty();
+            diagnostics.push(if is_none { diagnostic } else { diagnostic.suggest(suggestion) });
+        }
         for assertion in &case.assertions {
             let found =
                 limits(case, assertion, instance).into_iter().chain(stillness(case, assertion, instance));
@@ -209,6 +215,23 @@ fn too_fast(
     let (shown, least) = (size::show(bytes), unit.show(least_us(bytes)));
     let limit = unit.show(limit_us);
     Some((format!("limit {limit} is below the shortest possible time of {shown}, {least}"), String::new()))
+}
+
+/// nccl-tests has buffers for what is sent, for what is received, and for what is expected where results are checked. It
+/// leaves 1 GiB free, and runs no size that does not fit: such a size would only be missing from its table.
+fn too_large(case: &Case, instance: &Instance) -> Option<LimitError> {
+    let tests = case.workload.collective().filter(|tests| tests.torch.is_none())?;
+    let memory_gib = published(instance)?.gpu_gib;
+    let buffers = if tests.check { 3 } else { 2 };
+    let most = (memory_gib.saturating_sub(1) << 30) / buffers;
+    let sizes = tests.sizes();
+    let largest = size::show(sizes.iter().copied().max().filter(|bytes| *bytes > most)?);
+    let name = &instance.name;
+    let message = format!(
+        "{largest} does not fit: nccl-tests needs it {buffers} times, and a GPU of {name} has {memory_gib} GiB"
+    );
+    let fits = sizes.into_iter().filter(|bytes| *bytes <= most).max();
+    Some((message, fits.map_or_else(String::new, |bytes| format!("write `to = \"{}\"`", size::show(bytes)))))
 }
 
 /// Every size of the sweep where none is named.

@@ -84,7 +84,7 @@ fn messages(row: &Row) -> Vec<String> {
     let algorithm = algorithm.map(|one| format!(", algorithm = \"{}\"", one.name())).unwrap_or_default();
     let text = format!(
         "instance = \"{instance}\"\nabout = \"a row\"\n[[case]]\nname = \"row\"\nplacement = {nodes}\n\
-         recipes = [\"nccl_tests\"]\nworkload = {{ kind = \"nccl-tests\", op = \"{op}\", from = {size}, to = {size}{algorithm} }}\n\
+         recipes = [\"nccl_tests\"]\nworkload = {{ kind = \"nccl-tests\", op = \"{op}\", from = {size}, to = {size}, check = false{algorithm} }}\n\
          [[case.assert]]\nmetric = \"nccl.busbw\"\nsize = {size}\nat_least = \"{figure} GB/s\"\n"
     );
     lint_text(&text)
@@ -207,6 +207,31 @@ fn a_profile_that_claims_more_than_is_published_is_reported() {
              did you mean `rdma_read_resp_bytes`?",
         ]
     );
+}
+
+#[test]
+fn sizes_of_nccl_tests_fit_into_the_memory_of_a_gpu() {
+    let of = |instance: &str, to: &str, check: bool| {
+        lint_text(&format!(
+            "instance = \"{instance}\"\nabout = \"a row\"\n[[case]]\nname = \"row\"\nplacement = 2\n\
+             recipes = [\"nccl_tests\"]\n\
+             workload = {{ kind = \"nccl-tests\", op = \"all_reduce\", from = \"1GiB\", to = \"{to}\", check = {check} }}\n\
+             assert = [{{ metric = \"nccl.busbw\", size = \"1GiB\", at_least = \"1 GB/s\" }}]\n"
+        ))
+    };
+    assert_eq!(
+        of("p4d", "16GiB", true),
+        [
+            "suites/x.toml:3:1: case `row`: 16GiB does not fit: nccl-tests needs it 3 times, and a GPU of p4d has 40 GiB; \
+             write `to = \"8GiB\"`"
+        ]
+    );
+    // Without a check there is no third buffer.
+    for (instance, to, check) in [("p4d", "16GiB", false), ("p4d", "8GiB", true), ("p4de", "16GiB", true)] {
+        assert_eq!(of(instance, to, check), [] as [&str; 0], "{instance} {to}");
+    }
+    assert_eq!(of("p5", "32GiB", true).len(), 1);
+    assert_eq!(of("p5en", "32GiB", true), [] as [&str; 0]);
 }
 
 #[test]

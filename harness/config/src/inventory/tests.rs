@@ -194,6 +194,15 @@ fn more_variables_than_any_job_has_are_one_error() {
 }
 
 #[test]
+fn no_variable_renumbers_ranks() {
+    let text = "kind = \"real\"\ninstance = \"p5\"\nnodes = \"a\"\n[reach]\nvia = \"local\"\n[environment]\n\
+                SLURM_DISTRIBUTION = \"cyclic\"\n";
+    let error = read(text).expect_err("refused");
+    let line = "inventory/x.toml:7:1: `SLURM_DISTRIBUTION` would number ranks in another order; order nodes by `[topology]`";
+    assert!(error.contains(line), "{error}");
+}
+
+#[test]
 fn simulated_and_real_are_never_mixed() {
     let mixed = "kind = \"simulated\"\ninstance = \"p5\"\nnodes = \"a\"";
     let error = read(mixed).expect_err("mixed");
@@ -289,6 +298,11 @@ fn what_slurm_is_asked_for_is_read_and_what_the_harness_sets_itself_is_refused()
         ("sbatch = [\"--array=1-2\"]", "`--array` is set by the harness"),
         ("srun = [\"--mpi=none\"]", "write `mpi = ` instead"),
         ("srun = [\"--overlap\"]", "`--overlap` is set by the harness"),
+        ("srun = [\"--distribution=cyclic\"]", "`--distribution` would number ranks in another order"),
+        // Of sbatch, every srun of the job obeys it.
+        ("sbatch = [\"--dist=plane=2\"]", "order nodes by `[topology]`"),
+        ("srun = [\"--relative=1\"]", "`--relative` would start steps on other nodes"),
+        ("srun = [\"--auto-resume=1\"]", "write `retry_infrastructure = 1` in the suite"),
         ("srun = [\"-N\", \"2\"]", "write each option as one text"),
         ("srun = [\"bash\"]", "not an option in `srun`"),
         ("sbatch = [\"--comment=a\\nb\"]", "control characters"),

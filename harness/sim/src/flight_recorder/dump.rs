@@ -166,7 +166,7 @@ impl<'a> Recorded<'a> {
         });
         Some(bytes(&Value::Dict(vec![
             ("version", Value::text("2.10")),
-            ("comm_lib_version", Value::text("2.27.3")),
+            ("comm_lib_version", Value::text(crate::software::NCCL)),
             ("pg_config", Value::Map(config.collect())),
             ("pg_status", Value::Map(status.collect())),
             ("entries", Value::List(entries)),

@@ -4,6 +4,7 @@
 use crate::active_faults::ActiveFaults;
 use crate::cluster::Cluster;
 use crate::nccl_wanted::Wanted;
+use crate::software;
 use std::fmt::Write;
 
 pub(super) struct Rank {
@@ -45,7 +46,7 @@ impl Writers<'_> {
         let Some(it) = self.ranks.get(rank) else { return };
         if self.wanted.has("INIT") {
             if rank == 0 {
-                self.line(rank, "NCCL version 2.27.7+cuda12.9", text);
+                self.line(rank, &format!("NCCL version {}+cuda12.9", software::NCCL), text);
             }
             self.line(rank, "cudaDriverVersion 12090", text);
             self.line(rank, &format!("Bootstrap: Using ens32:10.0.0.{}<0>", it.node % 250 + 1), text);
@@ -55,7 +56,8 @@ impl Writers<'_> {
         } else if self.wanted.has("INIT") || self.wanted.has("NET") {
             let nics = self.cluster.nics.len();
             let found = (0..nics).filter(|nic| !self.active_faults.nic_is_missing(it.node, *nic)).count();
-            self.line(rank, "NET/OFI Initializing aws-ofi-nccl 1.16.3", text);
+            let version = software::OFI_NCCL;
+            self.line(rank, &format!("NET/OFI Initializing aws-ofi-nccl {version}"), text);
             self.line(rank, "NET/OFI Using Libfabric version 2.1", text);
             let what = format!("NET/OFI Selected provider is efa, fabric is efa (found {found} nics)");
             self.line(rank, &what, text);

@@ -78,6 +78,17 @@ const OF_SRUN: [(&str, &str); 38] = [
     ("time", ""),
 ];
 
+/// Options of either that would change what is measured: what each would do, and what to write instead.
+const OF_NEITHER: [(&str, &str, &str); 3] = [
+    (
+        "auto-resume",
+        "would have HyperPod run a job again under the same name",
+        "write `retry_infrastructure = 1` in the suite",
+    ),
+    ("distribution", "would number ranks in another order", "order nodes by `[topology]`"),
+    ("relative", "would start steps on other nodes", "choose nodes by `--nodes` of the harness"),
+];
+
 pub(super) fn read_sbatch(value: &Value<'_>) -> Vec<String> {
     arguments(value, &OF_SBATCH)
 }
@@ -114,6 +125,10 @@ fn arguments(value: &Value<'_>, own: &[(&str, &str)]) -> Vec<String> {
                 "" => value.diagnostic(message),
                 key => value.diagnostic_with(message, format!("write `{key} = ` instead")),
             }
+        } else if let Some((option, what, instead)) =
+            OF_NEITHER.iter().find(|(own, ..)| own.starts_with(name))
+        {
+            value.diagnostic_with(format!("`--{option}` {what}: `{shown}`"), *instead);
         }
     }
     arguments

@@ -77,6 +77,12 @@ pub fn variables(table: &Table<'_>) -> BTreeMap<String, String> {
             table.source().diagnostic(&span, message);
             continue;
         }
+        // srun in the job obeys it.
+        if name == "SLURM_DISTRIBUTION" {
+            let message = format!("`{name}` would number ranks in another order");
+            table.source().diagnostic_with(&span, message, "order nodes by `[topology]` of the inventory");
+            continue;
+        }
         let Some(text) = value.text() else { continue };
         if text.contains(['\0', '\n']) {
             value.diagnostic(format!("an environment variable must be one line: `{name}`"));

@@ -29,6 +29,7 @@ pub(super) fn contradictions(
         run.rows.iter().find_map(|row| count(row, ranks)).map(|why| ("garbled", why)),
         is_text.then(|| rank_list(run, ranks)).flatten().map(|why| (WRONG_RANKS, why)),
         hosts(run, &nodes, &job.host_names, is_text).map(|why| (WRONG_RANKS, why)),
+        apart(run).map(|why| (WRONG_RANKS, why)),
         elsewhere(run, &nodes, job).map(|why| (WRONG_RANKS, why)),
         (is_text && !by_torch).then(|| gpus(run, nodes.len())).flatten().map(|why| (WRONG_RANKS, why)),
     ];
@@ -178,6 +179,20 @@ fn hosts(run: &NcclRun, nodes: &[&str], names: &HostNames, is_text: bool) -> Opt
     let (least, most) = (ranks_of.values().min()?, ranks_of.values().max()?);
     (is_text && ranks_of.len() == nodes.len() && least != most)
         .then(|| format!("{least} ranks ran on one host and {most} on another: {}", listed()))
+}
+
+/// Ranks are numbered node by node. Where they are dealt out in turns, neighbours exchange through NICs what goes over NVLink
+/// elsewhere, and the halves of a split job are other nodes than planned.
+fn apart(run: &NcclRun) -> Option<String> {
+    let hosts: BTreeMap<u32, &str> = run.ranks.iter().map(|rank| (rank.rank, rank.host.as_str())).collect();
+    let (mut seen, mut last) = (BTreeSet::new(), None);
+    for (rank, host) in hosts {
+        if last != Some(host) && !seen.insert(host) {
+            return Some(format!("rank {rank} ran on {host}: ranks are not numbered node by node"));
+        }
+        last = Some(host);
+    }
+    None
 }
 
 /// By node.

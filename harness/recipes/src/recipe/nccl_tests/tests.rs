@@ -334,6 +334,46 @@ fn hosts_of_a_job_are_its_nodes() {
 }
 
 #[test]
+fn ranks_are_numbered_node_by_node() {
+    let not_comparable = |hosts: [&str; 4]| {
+        let rank = |at: usize| {
+            let host = hosts[at];
+            format!(
+                "#  Rank  {at} Group  0 Pid   100{at} on {host} device  {at} [0000:{at}7:00] NVIDIA Test GPU\n"
+            )
+        };
+        let ranks: String = (0..4).map(rank).collect();
+        let (head, rest) = WHOLE.split_once("#  Rank  0").expect("ranks");
+        let (_, table) = rest.split_once("#\n").expect("a table");
+        let table = table
+            .replace("100.67  100.67", "100.67  151.01")
+            .replace("103.59  103.59", "103.59  155.39")
+            .replace("130.77  130.77", "130.77  196.16")
+            .replace("132.10  132.10", "132.10  198.15")
+            .replace("bandwidth    : 116.782", "bandwidth    : 175.177");
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), format!("{head}{ranks}#\n{table}")).expect("written");
+        let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], 4);
+        job.nodes = vec!["a".to_owned(), "b".to_owned()];
+        job.files.push(InputFile {
+            role: FileRole::NcclTests,
+            path: file.path().to_owned(),
+            shown: "raw/j/stdout".into(),
+            node: None,
+            part: None,
+            rank: None,
+        });
+        run(&job).not_comparable
+    };
+    assert_eq!(not_comparable(["a", "a", "b", "b"]), None);
+    assert_eq!(not_comparable(["b", "b", "a", "a"]), None, "Slurm's order of nodes may be another");
+    // As `--distribution=cyclic` deals them out.
+    let not = not_comparable(["a", "b", "a", "b"]).expect("not comparable");
+    assert_eq!(not.cause, "wrong-ranks");
+    assert!(not.why.contains("rank 2 ran on a: ranks are not numbered node by node"), "{}", not.why);
+}
+
+#[test]
 fn a_gpu_where_the_probe_found_none_is_not_that_of_the_node() {
     let cause_of = |places: &[&str]| {
         let file = tempfile::NamedTempFile::new().expect("a file");
