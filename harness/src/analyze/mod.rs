@@ -10,6 +10,7 @@ use self::by_job::ByJob;
 use crate::panics;
 use cluster::launch::stderr_blame;
 use job::script::files;
+use logs::nccl_tests::FailureClass;
 use metric::finding::Finding;
 use metric::lacks::NotComparable;
 use metric::{Dim, Dims, Metric, Metrics};
@@ -138,17 +139,29 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
     let blamed = launcher_blame(planned, &record.end, collected, folder).filter(|_| !knows);
     if let Some(blamed) = blamed.filter(|blamed| !(weak && blamed.cause == stderr_blame::RANK_FAILED)) {
         let blamed = in_own_words(blamed, &result.last_words);
-        result.failure = Some(match result.failure.take().filter(|_| !weak) {
-            // The workload names a node by a fault of its own, or says less.
-            Some(own) if stderr_blame::is_of_no_node(&blamed.cause) => match own.node {
-                Some(_) => own,
-                None => blamed,
-            },
-            Some(own) => WorkloadFailure { node: blamed.node, ..own },
-            None => blamed,
-        });
+        result.failure = Some(merged(result.failure.take().filter(|_| !weak), blamed));
     }
     (rows, result)
+}
+
+/// The failure of a job of which its workload reports one, and its launcher another.
+fn merged(own: Option<WorkloadFailure>, by_launcher: WorkloadFailure) -> WorkloadFailure {
+    let of_peers = [FailureClass::ConnectionLost, FailureClass::TimedOut].map(FailureClass::name);
+    match own {
+        // The workload names a node by a fault of its own, or says less.
+        Some(own) if stderr_blame::is_of_no_node(&by_launcher.cause) => match own.node {
+            Some(_) => own,
+            None => by_launcher,
+        },
+        // Who exits first has noticed it first: the peer that it missed may be the one at fault.
+        Some(own)
+            if by_launcher.cause == stderr_blame::RANK_FAILED && of_peers.contains(&own.cause.as_str()) =>
+        {
+            own
+        }
+        Some(own) => WorkloadFailure { node: by_launcher.node, ..own },
+        None => by_launcher,
+    }
 }
 
 /// By the fact `pci_devices`: `0000:53:00.0 10de:2330 x16`.
@@ -398,6 +411,22 @@ fn nic_rates(rows: &[Metric]) -> Vec<Metric> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_exits_first_because_a_peer_is_gone_is_not_blamed() {
+        let failure = |cause: &str, node: Option<&str>| WorkloadFailure {
+            cause: cause.to_owned(),
+            node: node.map(str::to_owned),
+            evidence: String::new(),
+        };
+        let of = |own: &str, launcher: &str| merged(Some(failure(own, None)), failure(launcher, Some("n1")));
+        for own in ["connection-lost", "timed-out"] {
+            assert_eq!(of(own, "rank-failed"), failure(own, None));
+            assert_eq!(of(own, "rank-died"), failure(own, Some("n1")));
+        }
+        assert_eq!(of("cuda-error", "rank-failed"), failure("cuda-error", Some("n1")));
+        assert_eq!(of("connection-lost", "disk-quota"), failure("disk-quota", Some("n1")));
+    }
 
     #[test]
     fn a_host_name_that_several_nodes_have_names_none_of_them() {
