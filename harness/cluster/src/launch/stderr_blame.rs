@@ -101,6 +101,11 @@ impl<'a> Blame<'a> {
             self.of_agent.get_or_insert_with(|| unattributed(MPI_REFUSED, evidence()));
             return;
         }
+        // srun names a node, and refuses the processors that were asked for.
+        if line.contains(NO_LAYOUT) {
+            self.of_agent.get_or_insert_with(|| unattributed(LAUNCH_FAILED, evidence()));
+            return;
+        }
         let Some(cause) = cause_of(line) else { return };
         if cause == NODE_FAIL && self.in_pods {
             self.of_agent.get_or_insert_with(|| unattributed(POD_LOST, evidence()));
@@ -192,6 +197,9 @@ pub fn is_of_no_node(cause: &str) -> bool {
 /// How srun refuses a step, of whose MPI it has no plugin.
 const INVALID_MPI: &str = "srun: error: Invalid MPI type";
 
+/// How srun refuses tasks of which a node cannot have as many, or with as many processors each.
+const NO_LAYOUT: &str = "Unable to layout tasks on given cpus";
+
 /// How slurmstepd, mpirun, shells and the loader say that a program or a library is not there.
 fn is_missing_tool(line: &str) -> bool {
     let line = line.trim_end();
@@ -229,10 +237,16 @@ const OUT_OF_MEMORY: [&str; 5] = ["oom_kill", "oom-kill", "oom kill", "out of me
 
 /// How a task ended where nothing else ended it: srun itself sends SIGTERM and SIGKILL.
 fn own_end(line: &str) -> Option<&'static str> {
-    const ENDS: [&str; 5] =
-        ["exited with exit code", "out of memory", "aborted", "segmentation fault", "bus error"];
+    const ENDS: [&str; 6] = [
+        "exited with exit code",
+        "out of memory",
+        "aborted",
+        "segmentation fault",
+        "bus error",
+        "task launch for",
+    ];
     let lower = line.to_ascii_lowercase();
-    let is_of_task = lower.contains("srun: error: ") && lower.contains(": task");
+    let is_of_task = lower.contains("srun: error: ") && lower.contains("task");
     ENDS.into_iter().find(|end| is_of_task && lower.contains(end))
 }
 
@@ -414,6 +428,20 @@ mod tests {
         // srun kills the others itself.
         let killed = "srun: error: p5-002: task 9: Killed\nsrun: error: p5-001: tasks 0-7: Killed\n";
         assert_eq!(blamed(killed), Some(("rank-died".into(), "p5-002".into())));
+    }
+
+    #[test]
+    fn a_launch_that_fails_everywhere_or_by_its_request_names_none() {
+        let failed = |node: &str, why: &str| {
+            format!("srun: error: Task launch for StepId=7.0 failed on node {node}: {why}\n")
+        };
+        let lost = "Communication connection failure";
+        let one = Some(("launch-failed".to_owned(), "p5-001".to_owned()));
+        assert_eq!(blamed(&failed("p5-001", lost)), one);
+        let all = failed("p5-001", lost) + &failed("p5-002", lost);
+        assert_eq!(blamed(&all), Some(("launch-failed".into(), String::new())));
+        let no_layout = failed("p5-001", "Unable to layout tasks on given cpus");
+        assert_eq!(blamed(&no_layout), Some(("launch-failed".into(), String::new())));
     }
 
     #[test]
