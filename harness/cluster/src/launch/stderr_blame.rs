@@ -150,7 +150,10 @@ impl<'a> Blame<'a> {
             return Some(unattributed(DISK_FULL, evidence));
         }
         // A rank that a signal ended is no matter of a program that some script lacks.
-        let weak = |failure: &WorkloadFailure| [RANK_FAILED, LAUNCH_FAILED].contains(&failure.cause.as_str());
+        let weak = |failure: &WorkloadFailure| {
+            [RANK_FAILED, LAUNCH_FAILED].contains(&failure.cause.as_str())
+                && death(&failure.evidence).is_none()
+        };
         if let Some(evidence) = self.missing_tool
             && self.lost.is_none()
             && self.first.as_ref().is_none_or(weak)
@@ -184,7 +187,7 @@ const NODE_FAIL: &str = "NODE_FAIL";
 /// Of no node, as the judge has them.
 const LAUNCH_AGENT: &str = "launch-agent";
 const POD_LOST: &str = "pod-lost";
-/// The cause where a task exited with an exit code of its own.
+/// The cause where a task exited with an exit code of its own, or aborted.
 pub const RANK_FAILED: &str = "rank-failed";
 
 const LAUNCH_FAILED: &str = "launch-failed";
@@ -228,8 +231,10 @@ const NO_SPACE: &str = "No space left on device";
 
 fn death(line: &str) -> Option<&'static str> {
     let lower = line.to_ascii_lowercase();
-    let deaths = ["killed", "segmentation fault", "aborted", "bus error"];
-    deaths.iter().any(|death| lower.contains(death)).then_some("rank-died")
+    let crashes = ["killed", "segmentation fault", "bus error"];
+    let crash = crashes.iter().any(|crash| lower.contains(crash)).then_some("rank-died");
+    // An abort is the program's own act, as an exit is: so ends who waited for a rank of another node.
+    crash.or_else(|| lower.contains("aborted").then_some(RANK_FAILED))
 }
 
 /// As slurmstepd and srun write it; node names such as `room1-04` hold `oom`, too.
@@ -255,7 +260,7 @@ fn cause_of(line: &str) -> Option<&'static str> {
     let from_slurm = line.contains("srun: error:") || line.contains("slurmstepd: error:");
     // mpirun names the first rank that a signal ended, whatever the signal; Open MPI 5 breaks the line before that.
     if line.contains("noticed that process rank") && line.contains("exited on") {
-        return Some("rank-died");
+        return death(line).or(Some("rank-died"));
     }
     if line.trim_start().starts_with("Remote daemon:") {
         return Some(NODE_FAIL);
@@ -416,7 +421,7 @@ mod tests {
     #[test]
     fn tasks_that_died_alike_on_every_node_name_none() {
         // A watchdog aborts every rank; a model that is too large is so on every node.
-        for (word, cause) in [("Aborted (core dumped)", "rank-died"), ("Out Of Memory", "out-of-memory")] {
+        for (word, cause) in [("Aborted (core dumped)", "rank-failed"), ("Out Of Memory", "out-of-memory")] {
             let first = format!("srun: error: p5-001: tasks 0-7: {word}\n");
             let other = format!("srun: error: p5-002: tasks 8-15: {word}\n");
             assert_eq!(blamed(&format!("{first}{other}")), Some((cause.into(), String::new())));
@@ -428,6 +433,20 @@ mod tests {
         // srun kills the others itself.
         let killed = "srun: error: p5-002: task 9: Killed\nsrun: error: p5-001: tasks 0-7: Killed\n";
         assert_eq!(blamed(killed), Some(("rank-died".into(), "p5-002".into())));
+    }
+
+    #[test]
+    fn an_abort_is_an_exit_and_no_crash() {
+        let failed = Some(("rank-failed".to_owned(), "p5-002".to_owned()));
+        let aborted = "srun: error: p5-002: task 9: Aborted (core dumped)\n";
+        assert_eq!(blamed(aborted), failed);
+        let by_mpirun =
+            "mpirun noticed that process rank 9 with PID 42 on node p5-002 exited on signal 6 (Aborted).\n";
+        assert_eq!(blamed(by_mpirun), failed);
+        let by_shell = "job.sh: line 21:  4711 Aborted   \"$@\"\n";
+        assert_eq!(read(by_shell, &["p5-001", "p5-002"], Some("p5-002")), failed);
+        // Yet no missing program explains it.
+        assert_eq!(blamed(&format!("/f/job.sh: line 24: helper: command not found\n{aborted}")), failed);
     }
 
     #[test]
