@@ -21,7 +21,7 @@ use model::artefact::{
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe::training_log::torch_failure::EXCEPTION;
-use recipes::recipe::{ExtractStore, FileRole, InputFile, JobInput, Workload, nic_flows};
+use recipes::recipe::{ExtractStore, FileRole, InputFile, JobInput, Workload, nccl_tests, nic_flows};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
@@ -139,14 +139,20 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
     let blamed = launcher_blame(planned, &record.end, collected, folder).filter(|_| !knows);
     if let Some(blamed) = blamed.filter(|blamed| !(weak && blamed.cause == stderr_blame::RANK_FAILED)) {
         let blamed = in_own_words(blamed, &result.last_words);
-        result.failure = Some(merged(result.failure.take().filter(|_| !weak), blamed));
+        result.failure = Some(merged(result.failure.take().filter(|_| !weak), blamed, &planned.nodes));
     }
     (rows, result)
 }
 
 /// The failure of a job of which its workload reports one, and its launcher another.
-fn merged(own: Option<WorkloadFailure>, by_launcher: WorkloadFailure) -> WorkloadFailure {
+fn merged(own: Option<WorkloadFailure>, by_launcher: WorkloadFailure, nodes: &[String]) -> WorkloadFailure {
     let of_peers = [FailureClass::ConnectionLost, FailureClass::TimedOut].map(FailureClass::name);
+    let of_reporters = [FailureClass::CudaError, FailureClass::OutOfMemory, FailureClass::NetworkNotFound]
+        .map(FailureClass::name);
+    let names_reporter = |own: &WorkloadFailure| {
+        let said = own.evidence.split_once(": ").map_or(own.evidence.as_str(), |(_, said)| said);
+        nccl_tests::named_node(own.node.as_deref().unwrap_or(said), nodes).is_some()
+    };
     match own {
         // The workload names a node by a fault of its own, or says less.
         Some(own) if stderr_blame::is_of_no_node(&by_launcher.cause) => match own.node {
@@ -158,6 +164,14 @@ fn merged(own: Option<WorkloadFailure>, by_launcher: WorkloadFailure) -> Workloa
             if by_launcher.cause == stderr_blame::RANK_FAILED && of_peers.contains(&own.cause.as_str()) =>
         {
             own
+        }
+        // Nodes complain of their own: one alone is at fault, several alike are not, whoever exited first.
+        Some(own)
+            if by_launcher.cause == stderr_blame::RANK_FAILED
+                && of_reporters.contains(&own.cause.as_str())
+                && names_reporter(&own) =>
+        {
+            WorkloadFailure { node: own.node.and_then(|host| nccl_tests::named_node(&host, nodes)), ..own }
         }
         Some(own) => WorkloadFailure { node: by_launcher.node, ..own },
         None => by_launcher,
@@ -419,13 +433,40 @@ mod tests {
             node: node.map(str::to_owned),
             evidence: String::new(),
         };
-        let of = |own: &str, launcher: &str| merged(Some(failure(own, None)), failure(launcher, Some("n1")));
+        let of =
+            |own: &str, launcher: &str| merged(Some(failure(own, None)), failure(launcher, Some("n1")), &[]);
         for own in ["connection-lost", "timed-out"] {
             assert_eq!(of(own, "rank-failed"), failure(own, None));
             assert_eq!(of(own, "rank-died"), failure(own, Some("n1")));
         }
         assert_eq!(of("cuda-error", "rank-failed"), failure("cuda-error", Some("n1")));
         assert_eq!(of("connection-lost", "disk-quota"), failure("disk-quota", Some("n1")));
+    }
+
+    #[test]
+    fn who_complains_of_its_own_is_named_and_not_who_exits_first() {
+        let nodes = ["n1", "n2"].map(str::to_owned);
+        let of = |node: Option<&str>, said: &str| {
+            let own = WorkloadFailure {
+                cause: "out-of-memory".to_owned(),
+                node: node.map(str::to_owned),
+                evidence: format!("n1.out:7: {said}"),
+            };
+            let exited = WorkloadFailure {
+                cause: "rank-failed".to_owned(),
+                node: Some("n1".to_owned()),
+                evidence: String::new(),
+            };
+            merged(Some(own), exited, &nodes).node
+        };
+        let said = "n2: Test CUDA failure common.cu:892 'out of memory'";
+        assert_eq!(of(Some("n2"), said).as_deref(), Some("n2"));
+        assert_eq!(of(Some("n2.x"), said).as_deref(), Some("n2"));
+        // Several said so.
+        assert_eq!(of(None, said), None);
+        // Who it was is known by nothing else.
+        assert_eq!(of(None, "Cuda failure common.cu:77 'out of memory'").as_deref(), Some("n1"));
+        assert_eq!(of(Some("pod-7"), said).as_deref(), Some("n1"));
     }
 
     #[test]
