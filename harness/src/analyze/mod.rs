@@ -130,8 +130,8 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
     result.findings.extend(record.findings.iter().cloned());
     result.findings.extend(missing_files(planned, collected));
     result.findings.extend(changed_files(planned, collected));
-    // The node that the launcher blames comes before the workload's; except for a training that reports itself whom it
-    // waited for: there the first to exit is one of those that waited.
+    // The node that the launcher blames comes before the workload's, unless it only exited first; except for a training
+    // that reports itself whom it waited for: there the first to exit is one of those that waited.
     // An exception says more than an exit code, and less than a lost rank or node.
     let weak = result.failure.as_ref().is_some_and(|own| own.cause == EXCEPTION);
     let knows = result.failure.is_some() && case.workload.traits().names_culprit && !weak;
