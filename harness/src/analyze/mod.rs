@@ -10,6 +10,7 @@ use self::by_job::ByJob;
 use crate::panics;
 use cluster::launch::stderr_blame;
 use job::script::files;
+use logs::nccl_tests::FailureClass;
 use metric::finding::Finding;
 use metric::lacks::NotComparable;
 use metric::{Dim, Dims, Metric, Metrics};
@@ -20,7 +21,7 @@ use model::artefact::{
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe::training_log::torch_failure::EXCEPTION;
-use recipes::recipe::{ExtractStore, FileRole, InputFile, JobInput, Workload, nic_flows};
+use recipes::recipe::{ExtractStore, FileRole, InputFile, JobInput, Workload, nccl_tests, nic_flows};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
@@ -129,8 +130,8 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
     result.findings.extend(record.findings.iter().cloned());
     result.findings.extend(missing_files(planned, collected));
     result.findings.extend(changed_files(planned, collected));
-    // The node that the launcher blames comes before the workload's; except for a training that reports itself whom it
-    // waited for: there the first to exit is one of those that waited.
+    // The node that the launcher blames comes before the workload's, unless it only exited first; except for a training
+    // that reports itself whom it waited for: there the first to exit is one of those that waited.
     // An exception says more than an exit code, and less than a lost rank or node.
     let weak = result.failure.as_ref().is_some_and(|own| own.cause == EXCEPTION);
     let knows = result.failure.is_some() && case.workload.traits().names_culprit && !weak;
@@ -138,17 +139,43 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
     let blamed = launcher_blame(planned, &record.end, collected, folder).filter(|_| !knows);
     if let Some(blamed) = blamed.filter(|blamed| !(weak && blamed.cause == stderr_blame::RANK_FAILED)) {
         let blamed = in_own_words(blamed, &result.last_words);
-        result.failure = Some(match result.failure.take().filter(|_| !weak) {
-            // The workload names a node by a fault of its own, or says less.
-            Some(own) if stderr_blame::is_of_no_node(&blamed.cause) => match own.node {
-                Some(_) => own,
-                None => blamed,
-            },
-            Some(own) => WorkloadFailure { node: blamed.node, ..own },
-            None => blamed,
-        });
+        result.failure = Some(merged(result.failure.take().filter(|_| !weak), blamed, &planned.nodes));
     }
     (rows, result)
+}
+
+/// The failure of a job of which its workload reports one, and its launcher another.
+fn merged(own: Option<WorkloadFailure>, by_launcher: WorkloadFailure, nodes: &[String]) -> WorkloadFailure {
+    let of_peers = [FailureClass::ConnectionLost, FailureClass::TimedOut].map(FailureClass::name);
+    let of_reporters = [FailureClass::CudaError, FailureClass::OutOfMemory, FailureClass::NetworkNotFound]
+        .map(FailureClass::name);
+    let names_reporter = |own: &WorkloadFailure| {
+        let said = own.evidence.split_once(": ").map_or(own.evidence.as_str(), |(_, said)| said);
+        nccl_tests::named_node(own.node.as_deref().unwrap_or(said), nodes).is_some()
+    };
+    match own {
+        // The workload names a node by a fault of its own, or says less.
+        Some(own) if stderr_blame::is_of_no_node(&by_launcher.cause) => match own.node {
+            Some(_) => own,
+            None => by_launcher,
+        },
+        // Who exits first has noticed it first: the peer that it missed may be the one at fault.
+        Some(own)
+            if by_launcher.cause == stderr_blame::RANK_FAILED && of_peers.contains(&own.cause.as_str()) =>
+        {
+            own
+        }
+        // Nodes complain of their own: one alone is at fault, several alike are not, whoever exited first.
+        Some(own)
+            if by_launcher.cause == stderr_blame::RANK_FAILED
+                && of_reporters.contains(&own.cause.as_str())
+                && names_reporter(&own) =>
+        {
+            WorkloadFailure { node: own.node.and_then(|host| nccl_tests::named_node(&host, nodes)), ..own }
+        }
+        Some(own) => WorkloadFailure { node: by_launcher.node, ..own },
+        None => by_launcher,
+    }
 }
 
 /// By the fact `pci_devices`: `0000:53:00.0 10de:2330 x16`.
@@ -398,6 +425,49 @@ fn nic_rates(rows: &[Metric]) -> Vec<Metric> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_exits_first_because_a_peer_is_gone_is_not_blamed() {
+        let failure = |cause: &str, node: Option<&str>| WorkloadFailure {
+            cause: cause.to_owned(),
+            node: node.map(str::to_owned),
+            evidence: String::new(),
+        };
+        let of =
+            |own: &str, launcher: &str| merged(Some(failure(own, None)), failure(launcher, Some("n1")), &[]);
+        for own in ["connection-lost", "timed-out"] {
+            assert_eq!(of(own, "rank-failed"), failure(own, None));
+            assert_eq!(of(own, "rank-died"), failure(own, Some("n1")));
+        }
+        assert_eq!(of("cuda-error", "rank-failed"), failure("cuda-error", Some("n1")));
+        assert_eq!(of("connection-lost", "disk-quota"), failure("disk-quota", Some("n1")));
+    }
+
+    #[test]
+    fn who_complains_of_its_own_is_named_and_not_who_exits_first() {
+        let nodes = ["n1", "n2"].map(str::to_owned);
+        let of = |node: Option<&str>, said: &str| {
+            let own = WorkloadFailure {
+                cause: "out-of-memory".to_owned(),
+                node: node.map(str::to_owned),
+                evidence: format!("n1.out:7: {said}"),
+            };
+            let exited = WorkloadFailure {
+                cause: "rank-failed".to_owned(),
+                node: Some("n1".to_owned()),
+                evidence: String::new(),
+            };
+            merged(Some(own), exited, &nodes).node
+        };
+        let said = "n2: Test CUDA failure common.cu:892 'out of memory'";
+        assert_eq!(of(Some("n2"), said).as_deref(), Some("n2"));
+        assert_eq!(of(Some("n2.x"), said).as_deref(), Some("n2"));
+        // Several said so.
+        assert_eq!(of(None, said), None);
+        // Who it was is known by nothing else.
+        assert_eq!(of(None, "Cuda failure common.cu:77 'out of memory'").as_deref(), Some("n1"));
+        assert_eq!(of(Some("pod-7"), said).as_deref(), Some("n1"));
+    }
 
     #[test]
     fn a_host_name_that_several_nodes_have_names_none_of_them() {

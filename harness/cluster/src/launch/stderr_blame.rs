@@ -1,11 +1,12 @@
 //! The node that srun, slurmstepd, mpirun and shells blame in a job's stderr, with their message as evidence.
 //! Pure: text in, blame out. The workload's own account is read by the recipes.
 
+use base::nodeset;
 use base::text::shorten;
 use job::script::{AGENT_NO_MPIRUN, AGENT_SAYS, CONTAINER_SAYS, NO_TORCH};
 use logs::stream::Pieces;
 use model::artefact::{CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, MPI_REFUSED, TOOL_MISSING, WorkloadFailure};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
 /// What the files of a job blame, read line by line.
@@ -13,8 +14,8 @@ pub struct Blame<'a> {
     nodes: &'a [String],
     lost: Option<WorkloadFailure>,
     first: Option<WorkloadFailure>,
-    /// Nodes whose tasks exited by themselves.
-    exited: BTreeSet<String>,
+    /// Nodes whose tasks ended by themselves, by how they did.
+    ended: BTreeMap<&'static str, BTreeSet<String>>,
     full_disk: Option<String>,
     missing_tool: Option<String>,
     quota: Option<String>,
@@ -30,7 +31,7 @@ impl<'a> Blame<'a> {
             nodes,
             lost: None,
             first: None,
-            exited: BTreeSet::new(),
+            ended: BTreeMap::new(),
             full_disk: None,
             missing_tool: None,
             quota: None,
@@ -100,20 +101,43 @@ impl<'a> Blame<'a> {
             self.of_agent.get_or_insert_with(|| unattributed(MPI_REFUSED, evidence()));
             return;
         }
+        // srun names a node, and refuses the processors that were asked for.
+        if line.contains(NO_LAYOUT) {
+            self.of_agent.get_or_insert_with(|| unattributed(LAUNCH_FAILED, evidence()));
+            return;
+        }
         let Some(cause) = cause_of(line) else { return };
         if cause == NODE_FAIL && self.in_pods {
             self.of_agent.get_or_insert_with(|| unattributed(POD_LOST, evidence()));
             return;
         }
-        let Some(node) = recipes::recipe::nccl_tests::named_node(line, self.nodes) else { return };
-        let failure = blame(cause, &node, evidence());
+        let mut named = self.listed(line);
+        if named.len() < 2 {
+            let node = recipes::recipe::nccl_tests::named_node(line, self.nodes);
+            named = node.into_iter().collect();
+        }
+        let failure = match named.as_slice() {
+            [] => return,
+            [node] => blame(cause, node, evidence()),
+            // Which of them was first is not known.
+            _ => unattributed(cause, evidence()),
+        };
         if cause == NODE_FAIL {
             self.lost.get_or_insert_with(|| failure.clone());
         }
         self.first.get_or_insert(failure);
-        if cause == RANK_FAILED {
-            self.exited.insert(node);
+        if let Some(how) = own_end(line) {
+            self.ended.entry(how).or_default().extend(named);
         }
+    }
+
+    /// srun folds nodes whose tasks ended alike: `srun: error: p5-[001-002]: tasks 0-15: Exited with exit code 1`.
+    fn listed(&self, line: &str) -> Vec<String> {
+        let list = line.split_once("srun: error: ").and_then(|(_, rest)| rest.split_once(": "));
+        let listed = list.and_then(|(list, _)| nodeset::expand(list).ok()).unwrap_or_default();
+        let short = |node: &String| node.split('.').next().unwrap_or_default().to_owned();
+        let is_listed = |node: &&String| listed.contains(node) || listed.contains(&short(node));
+        self.nodes.iter().filter(is_listed).cloned().collect()
     }
 
     /// A quota of the user, then a node that was lost, then a full disk, then the first node that is named, then what a
@@ -126,7 +150,10 @@ impl<'a> Blame<'a> {
             return Some(unattributed(DISK_FULL, evidence));
         }
         // A rank that a signal ended is no matter of a program that some script lacks.
-        let weak = |failure: &WorkloadFailure| [RANK_FAILED, LAUNCH_FAILED].contains(&failure.cause.as_str());
+        let weak = |failure: &WorkloadFailure| {
+            [RANK_FAILED, LAUNCH_FAILED].contains(&failure.cause.as_str())
+                && death(&failure.evidence).is_none()
+        };
         if let Some(evidence) = self.missing_tool
             && self.lost.is_none()
             && self.first.as_ref().is_none_or(weak)
@@ -137,9 +164,11 @@ impl<'a> Blame<'a> {
         }
         // When a node is lost, the tasks of the others are killed, and their lines may come first.
         let Some(first) = self.lost.or(self.first) else { return self.of_agent.or(self.of_node) };
-        // Where the tasks of all nodes exited by themselves, who is listed first is no proof.
-        let all_exited = self.nodes.len() > 1 && self.nodes.iter().all(|node| self.exited.contains(node));
-        match first.cause == RANK_FAILED && all_exited {
+        // Where the tasks of all nodes ended alike and by themselves, who is listed first is no proof.
+        let nodes_like_first = own_end(&first.evidence).and_then(|how| self.ended.get(how));
+        let is_of_all =
+            nodes_like_first.is_some_and(|ended| self.nodes.iter().all(|node| ended.contains(node)));
+        match self.nodes.len() > 1 && is_of_all {
             true => Some(WorkloadFailure { node: None, ..first }),
             false => Some(first),
         }
@@ -158,7 +187,7 @@ const NODE_FAIL: &str = "NODE_FAIL";
 /// Of no node, as the judge has them.
 const LAUNCH_AGENT: &str = "launch-agent";
 const POD_LOST: &str = "pod-lost";
-/// The cause where a task exited with an exit code of its own.
+/// The cause where a task exited with an exit code of its own, or aborted.
 pub const RANK_FAILED: &str = "rank-failed";
 
 const LAUNCH_FAILED: &str = "launch-failed";
@@ -170,6 +199,9 @@ pub fn is_of_no_node(cause: &str) -> bool {
 
 /// How srun refuses a step, of whose MPI it has no plugin.
 const INVALID_MPI: &str = "srun: error: Invalid MPI type";
+
+/// How srun refuses tasks of which a node cannot have as many, or with as many processors each.
+const NO_LAYOUT: &str = "Unable to layout tasks on given cpus";
 
 /// How slurmstepd, mpirun, shells and the loader say that a program or a library is not there.
 fn is_missing_tool(line: &str) -> bool {
@@ -199,8 +231,28 @@ const NO_SPACE: &str = "No space left on device";
 
 fn death(line: &str) -> Option<&'static str> {
     let lower = line.to_ascii_lowercase();
-    let deaths = ["killed", "segmentation fault", "aborted", "bus error"];
-    deaths.iter().any(|death| lower.contains(death)).then_some("rank-died")
+    let crashes = ["killed", "segmentation fault", "bus error"];
+    let crash = crashes.iter().any(|crash| lower.contains(crash)).then_some("rank-died");
+    // An abort is the program's own act, as an exit is: so ends who waited for a rank of another node.
+    crash.or_else(|| lower.contains("aborted").then_some(RANK_FAILED))
+}
+
+/// As slurmstepd and srun write it; node names such as `room1-04` hold `oom`, too.
+const OUT_OF_MEMORY: [&str; 5] = ["oom_kill", "oom-kill", "oom kill", "out of memory", "out-of-memory"];
+
+/// How a task ended where nothing else ended it: srun itself sends SIGTERM and SIGKILL.
+fn own_end(line: &str) -> Option<&'static str> {
+    const ENDS: [&str; 6] = [
+        "exited with exit code",
+        "out of memory",
+        "aborted",
+        "segmentation fault",
+        "bus error",
+        "task launch for",
+    ];
+    let lower = line.to_ascii_lowercase();
+    let is_of_task = lower.contains("srun: error: ") && lower.contains("task");
+    ENDS.into_iter().find(|end| is_of_task && lower.contains(end))
 }
 
 /// The cause in a word, where the line is one that blames.
@@ -208,7 +260,7 @@ fn cause_of(line: &str) -> Option<&'static str> {
     let from_slurm = line.contains("srun: error:") || line.contains("slurmstepd: error:");
     // mpirun names the first rank that a signal ended, whatever the signal; Open MPI 5 breaks the line before that.
     if line.contains("noticed that process rank") && line.contains("exited on") {
-        return Some("rank-died");
+        return death(line).or(Some("rank-died"));
     }
     if line.trim_start().starts_with("Remote daemon:") {
         return Some(NODE_FAIL);
@@ -225,7 +277,7 @@ fn cause_of(line: &str) -> Option<&'static str> {
         Some(NODE_FAIL)
     } else if lower.contains("unable to create") || lower.contains("task launch") {
         Some(LAUNCH_FAILED)
-    } else if lower.contains("oom") || lower.contains("out of memory") {
+    } else if OUT_OF_MEMORY.iter().any(|words| lower.contains(words)) {
         Some("out-of-memory")
     } else if let Some(cause) = death(line) {
         Some(cause)
@@ -364,6 +416,70 @@ mod tests {
         let text = "srun: error: p5-001: tasks 0-7: Exited with exit code 1\n\
                     srun: error: p5-002: tasks 8-15: Exited with exit code 1\n";
         assert_eq!(blamed(text), Some(("rank-failed".into(), String::new())));
+    }
+
+    #[test]
+    fn tasks_that_died_alike_on_every_node_name_none() {
+        // A watchdog aborts every rank; a model that is too large is so on every node.
+        for (word, cause) in [("Aborted (core dumped)", "rank-failed"), ("Out Of Memory", "out-of-memory")] {
+            let first = format!("srun: error: p5-001: tasks 0-7: {word}\n");
+            let other = format!("srun: error: p5-002: tasks 8-15: {word}\n");
+            assert_eq!(blamed(&format!("{first}{other}")), Some((cause.into(), String::new())));
+            assert_eq!(blamed(&first), Some((cause.into(), "p5-001".into())));
+        }
+        let crash = "srun: error: p5-002: task 9: Segmentation fault\n\
+                     srun: error: p5-001: tasks 0-7: Aborted (core dumped)\n";
+        assert_eq!(blamed(crash), Some(("rank-died".into(), "p5-002".into())));
+        // srun kills the others itself.
+        let killed = "srun: error: p5-002: task 9: Killed\nsrun: error: p5-001: tasks 0-7: Killed\n";
+        assert_eq!(blamed(killed), Some(("rank-died".into(), "p5-002".into())));
+    }
+
+    #[test]
+    fn an_abort_is_an_exit_and_no_crash() {
+        let failed = Some(("rank-failed".to_owned(), "p5-002".to_owned()));
+        let aborted = "srun: error: p5-002: task 9: Aborted (core dumped)\n";
+        assert_eq!(blamed(aborted), failed);
+        let by_mpirun =
+            "mpirun noticed that process rank 9 with PID 42 on node p5-002 exited on signal 6 (Aborted).\n";
+        assert_eq!(blamed(by_mpirun), failed);
+        let by_shell = "job.sh: line 21:  4711 Aborted   \"$@\"\n";
+        assert_eq!(read(by_shell, &["p5-001", "p5-002"], Some("p5-002")), failed);
+        // Yet no missing program explains it.
+        assert_eq!(blamed(&format!("/f/job.sh: line 24: helper: command not found\n{aborted}")), failed);
+    }
+
+    #[test]
+    fn a_launch_that_fails_everywhere_or_by_its_request_names_none() {
+        let failed = |node: &str, why: &str| {
+            format!("srun: error: Task launch for StepId=7.0 failed on node {node}: {why}\n")
+        };
+        let lost = "Communication connection failure";
+        let one = Some(("launch-failed".to_owned(), "p5-001".to_owned()));
+        assert_eq!(blamed(&failed("p5-001", lost)), one);
+        let all = failed("p5-001", lost) + &failed("p5-002", lost);
+        assert_eq!(blamed(&all), Some(("launch-failed".into(), String::new())));
+        let no_layout = failed("p5-001", "Unable to layout tasks on given cpus");
+        assert_eq!(blamed(&no_layout), Some(("launch-failed".into(), String::new())));
+    }
+
+    #[test]
+    fn nodes_that_srun_folds_are_not_read_past() {
+        let folded = "srun: error: p5-[001-002]: tasks 0-15: Exited with exit code 1\n\
+                      srun: error: p5-003: tasks 16-23: Killed\n";
+        let nodes = ["p5-001", "p5-002", "p5-003"];
+        assert_eq!(read(folded, &nodes, None), Some(("rank-failed".into(), String::new())));
+        let apart = "srun: error: p5-001,p5-003: tasks 0,16: Segmentation fault\n";
+        assert_eq!(read(apart, &nodes, None), Some(("rank-died".into(), String::new())));
+        let foreign = "srun: error: x-[001-002]: tasks 0-15: Exited with exit code 1\n";
+        assert_eq!(read(foreign, &nodes, None), None);
+    }
+
+    #[test]
+    fn a_node_called_after_its_room_has_not_run_out_of_memory() {
+        let nodes = ["room1-01", "room1-02"];
+        let exited = "srun: error: room1-02: task 9: Exited with exit code 1\n";
+        assert_eq!(read(exited, &nodes, None), Some(("rank-failed".into(), "room1-02".into())));
     }
 
     #[test]

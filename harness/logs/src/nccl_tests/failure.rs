@@ -125,7 +125,8 @@ fn parse_nccl_tests(text: &str, line: u64) -> Option<Complaint> {
 fn parse_slurm(text: &str, line: u64) -> Option<Complaint> {
     let (_, said) = ["srun: error: ", "slurmstepd: error: ", "srun: ", "sbatch: error: "]
         .iter()
-        .find_map(|start| text.split_once(start).filter(|(before, _)| before.len() <= 40))?;
+        .find_map(|start| text.split_once(start).filter(|(before, _)| before.len() <= 40))
+        .or_else(|| of_named_slurmstepd(text))?;
     let make = |class, depth, node| Some(complaint(class, depth, true, text, node, line));
     if let Some((_, node)) = said.split_once("Node failure on ") {
         return make(
@@ -188,6 +189,13 @@ fn parse_slurm(text: &str, line: u64) -> Option<Complaint> {
         return make(FailureClass::NotStarted, Depth::Reason, None);
     }
     None
+}
+
+/// Slurm that is built for several slurmd on a host names the node: `slurmstepd-n1: error: ...`.
+fn of_named_slurmstepd(text: &str) -> Option<(&str, &str)> {
+    let (before, rest) = text.split_once("slurmstepd-")?;
+    let (node, said) = rest.split_once(": error: ")?;
+    (before.len() <= 40 && word(node).is_some()).then_some((node, said))
 }
 
 /// Whether a line of Slurm reports that a job failed: true where it says why, false where it only says that it ended.
@@ -421,7 +429,7 @@ mod tests {
     #[test]
     fn failures_are_known_by_their_lines() {
         use FailureClass::*;
-        let table: [(&str, FailureClass, Depth, Option<&str>); 19] = [
+        let table: [(&str, FailureClass, Depth, Option<&str>); 21] = [
             ("[n3:77] Signal: Bus error (7)", Signal, Depth::Reason, Some("n3")),
             ("n1: Test NCCL failure common.cu:958 'invalid usage (x)", NcclError, Depth::Symptom, Some("n1")),
             (
@@ -456,6 +464,18 @@ mod tests {
             ("[n3:77] *** Process received signal ***", Signal, Depth::Reason, Some("n3")),
             ("read socket: Connection reset by peer", ConnectionLost, Depth::Reason, None),
             ("slurmstepd: error: Detected 1 oom_kill event in StepId=1.0.", OutOfMemory, Depth::Reason, None),
+            (
+                "slurmstepd-n1: error: *** STEP 1.0 ON n1 CANCELLED AT 2025-01-31T12:00:00 DUE TO TIME LIMIT ***",
+                TimeLimit,
+                Depth::Root,
+                None,
+            ),
+            (
+                "0: slurmstepd-n1: error: Detected 1 oom_kill event in StepId=1.0.",
+                OutOfMemory,
+                Depth::Reason,
+                None,
+            ),
         ];
         for (text, class, depth, node) in table {
             let read = parse_line(text, 1).unwrap_or_else(|| panic!("{text}"));

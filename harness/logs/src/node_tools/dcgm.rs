@@ -201,10 +201,15 @@ pub(super) const MOST_RESULTS: usize = 8192;
 const MOST_GPUS: usize = 256;
 
 impl Diagnosis {
-    /// A test that gave up at one GPU fails on the others without a word.
+    /// A test that gave up at one GPU fails on the others without a word: it has shown nothing of them.
     fn mark_unmeasured(&mut self) {
-        let unmeasured = self.results.iter().filter(|result| result.status == Status::Unmeasured);
-        let tests: BTreeSet<String> = unmeasured.map(|result| result.test.clone()).collect();
+        let says_why = |result: &&TestResult| match result.status {
+            Status::Unmeasured => true,
+            Status::Fail => result.gpu.is_some() && !result.why.is_empty(),
+            Status::Skip | Status::Pass | Status::Warn => false,
+        };
+        let explained = self.results.iter().filter(says_why);
+        let tests: BTreeSet<String> = explained.map(|result| result.test.clone()).collect();
         for result in &mut self.results {
             if result.status == Status::Fail && result.why.is_empty() && tests.contains(&result.test) {
                 result.status = Status::Unmeasured;

@@ -52,7 +52,8 @@ fn a_gpu_that_failed_below_those_that_passed_is_a_result() {
     );
     let memory = |gpu, status| ("GPU Memory".to_owned(), gpu, status);
     let passed = [0, 2, 11, 13].map(|gpu| memory(Some(gpu), Status::Pass));
-    let failed = [3, 4].map(|gpu| memory(Some(gpu), Status::Fail));
+    // What the warning says is about GPU 4.
+    let failed = [(3, Status::Unmeasured), (4, Status::Fail)].map(|(gpu, status)| memory(Some(gpu), status));
     let power = [("Targeted Power".to_owned(), None, Status::Pass)];
     assert_eq!(results(&table), [&passed[..], &failed, &power].concat());
     let read = dcgm::read(&table).expect("read");
@@ -113,9 +114,12 @@ fn a_test_of_dcgm_that_measured_nothing_is_no_failure_and_no_pass() {
     let outputs = super::output::read(&json).expect("read");
     let [output] = &outputs[..] else { panic!("of one program: {outputs:?}") };
     assert_eq!((output.failures.len(), output.findings.len()), (0, 2));
-    // An error of one GPU may be the GPU's.
+    // An error of one GPU may be the GPU's, and is none of the others'.
     let of_gpu = json.replace(busy, "There was an internal error during the test: 'x'");
-    assert!(results(&of_gpu).iter().all(|(.., status)| *status == Status::Fail));
+    let expected = [(1, Status::Unmeasured), (2, Status::Fail)];
+    assert_eq!(results(&of_gpu), expected.map(|(gpu, status)| ("nvbandwidth".to_owned(), Some(gpu), status)));
+    let silent = json.replace(&format!(r#", "warnings": [{{"error_id": 29, "warning": "{busy}"}}]"#), "");
+    assert!(results(&silent).iter().all(|(.., status)| *status == Status::Fail), "{silent}");
 }
 
 /// DCGM 4.5 passes memory of which it tested nothing.
