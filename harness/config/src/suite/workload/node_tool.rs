@@ -29,6 +29,13 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     settings: &[],
 };
 
+/// Programs that the probe looks for by their usual names, as `node_programs` of `probe.sh` lists them.
+pub const PROBED_PROGRAMS: [&str; 8] =
+    ["dcgmi", "fi_pingpong", "fio", "gpu_burn", "iperf3", "nvbandwidth", "stream", "stress-ng"];
+
+/// Where AWS's Deep Learning AMI mounts the local disks: the probe looks for it, too.
+pub const LOCAL_DISKS: &str = "/opt/dlami/nvme";
+
 /// A call of such a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeTool {
@@ -193,6 +200,16 @@ impl WorkloadTable for NodeTool {
 
     fn written_arguments(&self) -> Vec<&String> {
         std::iter::once(&self.program).chain(&self.args).collect()
+    }
+
+    fn probed_programs(&self) -> Vec<&'static str> {
+        let program = PROBED_PROGRAMS.into_iter().find(|probed| *probed == self.program);
+        let is_local = |fio: &Fio| fio.directory == FioDirectory::Path(LOCAL_DISKS.to_owned());
+        let folder = match &self.tool {
+            Tool::Fio(fio) if is_local(fio) => Some(LOCAL_DISKS),
+            _ => None,
+        };
+        program.map(|program| std::iter::once(program).chain(folder).collect()).unwrap_or_default()
     }
 
     /// gpu-burn prints all the time, and so does PyTorch once the host has its own products; the others at their end.
