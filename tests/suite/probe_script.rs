@@ -3,7 +3,7 @@
 use crate::profile_script::trusted_folder;
 use cluster::probe::ProbeRequest;
 use config::facts::FACTS;
-use config::suite::{LOCAL_DISKS, PROBED_PROGRAMS};
+use config::suite::{LOCAL_DISKS, PROBED_PROGRAMS, PYTORCH};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -304,6 +304,10 @@ fn programs_of_tests_of_a_node_are_listed_and_one_of_another_maker_is_not() {
     assert_eq!(listed(&node), [] as [&str; 0]);
     PROBED_PROGRAMS.into_iter().for_each(|program| node.tool(program, "exit 0"));
     assert_eq!(listed(&node), PROBED_PROGRAMS);
+    for (code, found) in [(0, true), (1, false)] {
+        node.tool("python3", &format!("exit {code}"));
+        assert_eq!(listed(&node).contains(&PYTORCH.to_owned()), found);
+    }
     // ImageMagick's `stream`, as Debian links it.
     node.tool("stream-im6.q16", "exit 0");
     fs::remove_file(node.at("bin/stream")).expect("removed");

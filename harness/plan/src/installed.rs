@@ -1,7 +1,7 @@
 //! Cases that run only where their program is installed: by the probe of each node, which of their jobs are left out.
 
 use super::Context;
-use config::suite::Case;
+use config::suite::{Case, PYTORCH};
 use model::artefact::{NotInstalled, PlannedJob, Probe, ProbedNode, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,9 @@ pub(crate) fn keep_jobs(
     if !case.where_installed {
         return (jobs, None);
     }
-    let needed = case.workload.probed_programs();
+    let mut needed = case.workload.probed_programs();
+    // PyTorch comes from the image, where there is one: no probe looks into it.
+    needed.retain(|program| *program != PYTORCH || context.inventory.container.is_none());
     let mut without: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for node in jobs.iter().flat_map(|job| &job.nodes) {
         let Some(has) = context.request.programs.get(node) else { continue };

@@ -8,7 +8,7 @@ use super::cluster::Cluster;
 use super::noise;
 use base::nodeset;
 use cluster::probe::ProbeRequest;
-use config::suite::{LOCAL_DISKS, PROBED_PROGRAMS};
+use config::suite::{LOCAL_DISKS, PROBED_PROGRAMS, PYTORCH};
 use metric::op::Op;
 use model::fault::Fault;
 use std::fmt::Write;
@@ -193,7 +193,7 @@ fn flow_tools(cluster: &Cluster) -> Vec<String> {
 }
 
 fn node_programs(cluster: &Cluster, node: &str) -> Vec<String> {
-    let all = PROBED_PROGRAMS.into_iter().chain([LOCAL_DISKS]);
+    let all = PROBED_PROGRAMS.into_iter().chain([LOCAL_DISKS, PYTORCH]);
     all.filter(|program| cluster.world.has_program(node, program)).map(str::to_owned).collect()
 }
 

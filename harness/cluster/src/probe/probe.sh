@@ -363,6 +363,9 @@ node_programs() {
     item node_programs "$program"
   done
   if [[ -d $folder ]]; then item node_programs "$folder"; fi
+  # It is found without being loaded, which takes long.
+  program='import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'
+  if has python3 && bounded python3 -c "$program" > /dev/null 2>&1; then item node_programs torch; fi
 }
 
 # As flows.sh starts its tool.

@@ -1,8 +1,8 @@
 //! Reads the tables of a suite and its cases. Workloads, assertions and matrices have files of their own.
 
 use super::{
-    Case, CaseEnd, Counters, OnFailure, PROBED_PROGRAMS, Placement, Requires, Suite, Workload, assertion,
-    evidence, form, matrix, order, profile, soak, workload,
+    Case, CaseEnd, Counters, OnFailure, PROBED_PROGRAMS, PYTORCH, Placement, Requires, Suite, Workload,
+    assertion, evidence, form, matrix, order, profile, soak, workload,
 };
 use crate::diagnostic::Diagnostics;
 use crate::facts::{FACTS, Requirement, requirements};
@@ -221,7 +221,7 @@ fn read_where_installed(table: &Table<'_>, workload: Option<&Workload>) -> bool 
         value.diagnostic_with(
             format!(
                 "`where_installed` needs a program that the probe looks for: {}",
-                PROBED_PROGRAMS.join(", ")
+                [&PROBED_PROGRAMS[..], &[PYTORCH]].concat().join(", ")
             ),
             "delete `where_installed`: a path in `program` is taken to be there",
         );

@@ -295,7 +295,7 @@ fn only_a_program_that_the_probe_looks_for_can_be_left_out_where_it_is_absent() 
     assert_eq!(fio.cases[0].workload.probed_programs(), ["fio", LOCAL_DISKS]);
     for (workload, recipe) in [
         ("{ kind = \"stream\", program = \"/opt/stream\" }", "stream"),
-        ("{ kind = \"torch-burn\", dtype = \"bf16\" }", "gpu_burn"),
+        ("{ kind = \"torch-burn\", dtype = \"bf16\", program = \"/opt/python3\" }", "gpu_burn"),
         ("{ kind = \"command\", program = \"fio\" }", "command"),
     ] {
         let why = read(workload, recipe).expect_err("no probe looks for it");

@@ -33,6 +33,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 pub const PROBED_PROGRAMS: [&str; 8] =
     ["dcgmi", "fi_pingpong", "fio", "gpu_burn", "iperf3", "nvbandwidth", "stream", "stress-ng"];
 
+/// PyTorch, which `python3` of a node must find: the probe looks for it, too.
+pub const PYTORCH: &str = "torch";
+
 /// Where AWS's Deep Learning AMI mounts the local disks: the probe looks for it, too.
 pub const LOCAL_DISKS: &str = "/opt/dlami/nvme";
 
@@ -203,13 +206,17 @@ impl WorkloadTable for NodeTool {
     }
 
     fn probed_programs(&self) -> Vec<&'static str> {
-        let program = PROBED_PROGRAMS.into_iter().find(|probed| *probed == self.program);
-        let is_local = |fio: &Fio| fio.directory == FioDirectory::Path(LOCAL_DISKS.to_owned());
-        let folder = match &self.tool {
-            Tool::Fio(fio) if is_local(fio) => Some(LOCAL_DISKS),
-            _ => None,
-        };
-        program.map(|program| std::iter::once(program).chain(folder).collect()).unwrap_or_default()
+        let usual = usual_program(self.tool.kind());
+        match &self.tool {
+            _ if self.program != usual => Vec::new(),
+            Tool::TorchBurn(_) => vec![PYTORCH],
+            Tool::Fio(Fio { directory: FioDirectory::Path(path), .. }) if path == LOCAL_DISKS => {
+                vec![usual, LOCAL_DISKS]
+            }
+            // What Slurm gives a job is no program of a node.
+            Tool::GpuAllocation { .. } => Vec::new(),
+            _ => vec![usual],
+        }
     }
 
     /// gpu-burn prints all the time, and so does PyTorch once the host has its own products; the others at their end.
