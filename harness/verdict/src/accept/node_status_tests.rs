@@ -78,7 +78,7 @@ fn passed_without(skipped: &[usize]) -> bool {
         found.verdicts = vec![verdict];
         verdicts.push(found);
     }
-    node_statuses(&[node.clone()], &plan, &verdicts, &Catalogue::built_in())[&node].has_passed()
+    node_statuses(std::slice::from_ref(&node), &plan, &verdicts, &Catalogue::built_in())[&node].has_passed()
 }
 
 #[test]
