@@ -3,6 +3,7 @@
 use crate::profile_script::trusted_folder;
 use cluster::probe::ProbeRequest;
 use config::facts::FACTS;
+use config::suite::{PROBED_PROGRAMS, PYTORCH};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -288,6 +289,27 @@ fn an_nsys_is_called_by_the_name_that_a_job_calls_it_by() {
     node.tool("many", "exit 1");
     let why = &self::parse_answer(&node.run(&ask, false))["none nsys"][0];
     assert!(why.starts_with("it prints no version"), "no GPU is worse for it: {why}");
+}
+
+#[test]
+fn programs_of_tests_of_a_node_are_listed_and_one_of_another_maker_is_not() {
+    let node = Node::new();
+    let listed = |node: &Node| {
+        parse_answer(&node.run(&node.ask(), true)).remove("item node_programs").unwrap_or_default()
+    };
+    PROBED_PROGRAMS.into_iter().for_each(|program| node.tool(program, "exit 0"));
+    assert_eq!(listed(&node)[..PROBED_PROGRAMS.len()], PROBED_PROGRAMS);
+    for (code, found) in [(0, true), (1, false)] {
+        node.tool("python3", &format!("exit {code}"));
+        assert_eq!(listed(&node).contains(&PYTORCH.to_owned()), found);
+    }
+    // ImageMagick's `stream`, as Debian links it.
+    node.tool("stream-im6.q16", "exit 0");
+    fs::remove_file(node.at("bin/stream")).expect("removed");
+    std::os::unix::fs::symlink(node.at("bin/stream-im6.q16"), node.at("bin/stream")).expect("linked");
+    let readlink = ["/usr/bin/readlink", "/bin/readlink"].into_iter().find(|path| Path::new(path).exists());
+    std::os::unix::fs::symlink(readlink.expect("coreutils"), node.at("bin/readlink")).expect("linked");
+    assert!(!listed(&node).contains(&"stream".to_owned()), "{:?}", listed(&node));
 }
 
 #[test]

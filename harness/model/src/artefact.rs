@@ -15,6 +15,7 @@ mod format;
 mod isolation;
 mod jobs;
 mod launcher;
+mod not_installed;
 mod outcome;
 mod plan;
 mod probed;
@@ -40,6 +41,7 @@ pub use jobs::{
     MissingFile,
 };
 pub use launcher::{FolderAccess, Launcher, LauncherFacts, Queue, ScriptRuns};
+pub use not_installed::{NotInstalled, absence};
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use plan::{
     ExpectedFile, FileKind, InstanceFacts, NAMES_UNKNOWN, Plan, PlanFormat, PlannedAllocation,

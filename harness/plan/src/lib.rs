@@ -14,6 +14,7 @@ mod flight_recorder;
 mod flow_path;
 mod inspector;
 mod inspector_probe;
+mod installed;
 mod jobs;
 mod left_out;
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub use device_names::reported_names;
 pub use evidence::{EvidenceLacks, asks_for_evidence, evidence_lacks, evidence_notes};
 pub use flow_path::settle as settle_flows;
 pub use inspector_probe::{inspector_notes, without_inspector};
+pub use installed::{NodePrograms, node_programs};
 pub use left_out::{leave_out, quarantine};
 pub use mpirun::skip_without_mpirun;
 pub use placement::{Placed, place, ring};
@@ -53,7 +55,8 @@ use config::baseline::Baselines;
 use config::inventory::{Inventory, Kind};
 use config::suite::{Case, Placement, Suite};
 use model::artefact::{
-    Format, InstanceFacts, Launcher, Plan, PlannedCase, PlannedNetwork, PlannedPlace, PlannedRecipe, Source,
+    Format, InstanceFacts, Launcher, NotInstalled, Plan, PlannedCase, PlannedNetwork, PlannedPlace,
+    PlannedRecipe, Source,
 };
 use recipes::catalogue::Catalogue;
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,6 +88,8 @@ pub struct Request {
     pub sets: BTreeMap<String, Vec<Placed>>,
     /// What nodes lack for the sources of cases that list several; nothing where they were not probed.
     pub evidence: Option<EvidenceLacks>,
+    /// What nodes reported to have of the programs of cases with `where_installed`.
+    pub programs: NodePrograms,
 }
 
 /// The plan, or everything that speaks against it.
@@ -278,6 +283,9 @@ fn placed_case(
         Some(why) => (Some(why), Vec::new()),
         None => (skip, jobs),
     };
+    let (jobs, not_installed) = installed::keep_jobs(context, case, jobs);
+    let absent = not_installed.as_ref().filter(|_| jobs.is_empty()).map(NotInstalled::reason);
+    let skip = skip.or(absent);
     let assertions = if skip.is_some() { assertions::plan_skipped(context, suite, case) } else { assertions };
     Ok(PlannedCase {
         suite: suite.name.clone(),
@@ -288,6 +296,7 @@ fn placed_case(
         recipes: case.recipes.clone(),
         after: case.after.clone(),
         skip,
+        not_installed,
         expected_failure: case.expected_failure.clone(),
         must_end: case.must_end,
         sim_faults: case.sim_faults.iter().map(ToString::to_string).collect(),

@@ -34,7 +34,7 @@ fn messages_of_settings() {
 }
 
 /// Of the nodes `n1` to `n4`, which are reached so; with these lines beside.
-fn inventory(kind: &str, reach: &str, more: &str) -> Inventory {
+pub(crate) fn inventory(kind: &str, reach: &str, more: &str) -> Inventory {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a root");
     let instances = Instances::load(home).expect("sound instances");
     let instance = if kind == "real" { "p5" } else { "sim-p5" };
@@ -67,6 +67,7 @@ pub(crate) fn request(nodes: usize) -> Request {
         catalogue: Catalogue::built_in(),
         sets: BTreeMap::new(),
         evidence: None,
+        programs: BTreeMap::new(),
     }
 }
 

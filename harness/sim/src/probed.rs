@@ -8,6 +8,7 @@ use super::cluster::Cluster;
 use super::{noise, software};
 use base::nodeset;
 use cluster::probe::ProbeRequest;
+use config::suite::{LOCAL_DISKS, PROBED_PROGRAMS, PYTORCH};
 use metric::op::Op;
 use model::fault::Fault;
 use std::fmt::Write;
@@ -72,6 +73,7 @@ pub(crate) fn answer(cluster: &Cluster, ask: &ProbeRequest, true_s: f64) -> Stri
     }
     answer.list("nccl_tests_missing_libraries", &[]);
     answer.list("flow_tools", &flow_tools(cluster));
+    answer.list("node_programs", &node_programs(cluster, &ask.node));
     answer.list("launchers", &["mpirun /opt/amazon/openmpi/bin/mpirun".to_owned()]);
     answer.list("open_programs", &[]);
     answer.line("none", "instance", "a simulated node has no firmware");
@@ -188,6 +190,11 @@ fn flow_tools(cluster: &Cluster) -> Vec<String> {
         }
     }
     tools
+}
+
+fn node_programs(cluster: &Cluster, node: &str) -> Vec<String> {
+    let all = PROBED_PROGRAMS.into_iter().chain([LOCAL_DISKS, PYTORCH]);
+    all.filter(|program| cluster.world.has_program(node, program)).map(str::to_owned).collect()
 }
 
 fn nsys(answer: &mut ProbeAnswer, faults: &[&Fault]) {

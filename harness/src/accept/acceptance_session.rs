@@ -147,6 +147,7 @@ impl AcceptanceSession {
             catalogue: self.catalogue.clone(),
             sets,
             evidence: self.probe.as_ref().map(|probe| plan::evidence_lacks(probe, &self.delivery.inventory)),
+            programs: self.probe.as_ref().map(plan::node_programs).unwrap_or_default(),
         };
         plan::plan(std::slice::from_ref(suite), &self.delivery.inventory, self.baselines.as_ref(), request)
     }

@@ -61,7 +61,43 @@ pub(crate) fn new(accepting: &AcceptanceSession) -> Acceptance {
         judged_by: accepting.tally.judged.rows(),
         stack: stack(accepting),
         hardware: hardware(accepting),
+        not_checked: not_checked(accepting),
         not_measured: not_measured(accepting),
+    }
+}
+
+/// By case and by what is absent: the nodes without it.
+fn not_checked(accepting: &AcceptanceSession) -> Vec<String> {
+    let mut absent: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+    for (case, not_installed) in accepting.delivery.not_installed() {
+        for (program, nodes) in &not_installed.without {
+            absent.entry((case.name.as_str(), program.as_str())).or_default().extend(nodes.iter().cloned());
+        }
+    }
+    let lines = absent.into_iter().map(|((case, program), nodes)| {
+        messages::not_checked(case, program, &nodes.into_iter().collect::<Vec<_>>())
+    });
+    lines.collect()
+}
+
+/// `--strict`: nodes on which a case was skipped are not decided.
+pub(crate) fn leave_unchecked_open(accepting: &mut AcceptanceSession) {
+    let mut unchecked: BTreeMap<String, (Stage, Vec<String>)> = BTreeMap::new();
+    for made in &accepting.delivery.made {
+        for (case, absent) in made.not_installed() {
+            for node in &absent.skipped {
+                let why = format!("`{}`: {}", case.name, absent.reason());
+                let (_, all) = unchecked.entry(node.clone()).or_insert((made.stage, Vec::new()));
+                if !all.contains(&why) {
+                    all.push(why);
+                }
+            }
+        }
+    }
+    for (node, (stage, why)) in unchecked {
+        if accepting.schedule.is_in(&node) {
+            accepting.schedule.leave_open(stage, &node, &messages::strict_refuses(&why));
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use base::nodeset;
 use cluster::interrupt;
 use config::inventory::Inventory;
 use model::artefact::acceptance::RunOfStage;
-use model::artefact::{CaseVerdict, Format, Plan, Summary};
+use model::artefact::{CaseVerdict, Format, NotInstalled, Plan, PlannedCase, Summary};
 use model::exit_code;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -52,6 +52,9 @@ pub(crate) struct DeliveryRequest {
     pub sim_faults: Vec<String>,
     pub allow_busy: bool,
     pub sanitise: bool,
+    /// `--strict`: a node on which a case was skipped is not decided.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     /// `--soak`: seconds of load on each node instead of those of the suite; 0 leaves the stage out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak_s: Option<u32>,
@@ -71,6 +74,13 @@ pub(crate) struct Made {
     pub verdicts: Vec<CaseVerdict>,
     pub summary: Summary,
     pub of_stage: RunOfStage,
+}
+
+impl Made {
+    /// The cases that were skipped on nodes without their program.
+    pub(crate) fn not_installed(&self) -> impl Iterator<Item = (&PlannedCase, &NotInstalled)> {
+        self.stored.plan.cases.iter().filter_map(|case| Some((case, case.not_installed.as_ref()?)))
+    }
 }
 
 pub(crate) struct Delivery {
@@ -113,6 +123,11 @@ impl Delivery {
         let clean = store::redactor().bytes(bytes).bytes;
         store::write_private_by(&self.folder.join(name), &mut |file| file.write_all(&clean))
             .map_err(machinery)
+    }
+
+    /// Of all runs.
+    pub(crate) fn not_installed(&self) -> impl Iterator<Item = (&PlannedCase, &NotInstalled)> {
+        self.made.iter().flat_map(Made::not_installed)
     }
 
     pub(crate) fn node_hours(&self) -> f64 {

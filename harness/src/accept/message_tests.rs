@@ -142,6 +142,7 @@ pub(crate) fn acceptance() -> Acceptance {
         judged_by: Vec::new(),
         stack: Vec::new(),
         hardware: Vec::new(),
+        not_checked: vec![messages::not_checked("diagnosis", "dcgmi", &names(["p5-033", "p5-034"]))],
         not_measured: vec![messages::not_reached(Stage::Groups.name())],
     }
 }
@@ -154,6 +155,7 @@ fn messages_of_conclusions() {
         note: None,
         rejected: Vec::new(),
         undecided: Vec::new(),
+        not_checked: Vec::new(),
         not_measured: Vec::new(),
         ..acceptance()
     };
@@ -175,6 +177,8 @@ fn messages_of_what_was_not_measured() {
         messages::slow_group(&nodes),
         messages::no_case(Stage::Groups.name()),
         messages::no_soak(),
+        messages::not_checked("disk", "/opt/dlami/nvme", &nodes),
+        messages::strict_refuses(&names(["`disk`: fio is not installed on p5-033"])),
         messages::retry_of_window(&messages::window(2, 24, 3600, 7200)),
         messages::window_over(2, 24, 7200, &Schedule::default(), 1),
         messages::window_over(

@@ -4,8 +4,8 @@
 use super::cost_estimate::CostEstimate;
 use base::nodeset;
 use base::text::{command_line, count, duration};
-use model::artefact::CommonFailure;
 use model::artefact::acceptance::{Acceptance, StageRecord};
+use model::artefact::{CommonFailure, absence};
 use std::collections::BTreeSet;
 use std::path::Path;
 use verdict::accept::schedule::Schedule;
@@ -99,6 +99,7 @@ pub(crate) fn conclusion(of: &Acceptance, certificate: &Path, copied: Option<(us
     for (stage, nodes, why) in of.undecided_alike() {
         lines.push(format!("not decided at {stage}: {}: {why}", nodeset::fold(&nodes)));
     }
+    lines.extend(of.not_checked.iter().map(|what| format!("not checked: {what}")));
     lines.extend(of.not_measured.iter().map(|what| format!("not measured: {what}")));
     lines.extend(of.note.clone());
     if let Some((files, folder)) = copied {
@@ -159,6 +160,16 @@ pub(crate) fn slow_group(nodes: &[String]) -> String {
 
 pub(crate) fn no_case(stage: &str) -> String {
     format!("{stage}: the suite has no case for this stage")
+}
+
+/// A case that was skipped on nodes without its program.
+pub(crate) fn not_checked(case: &str, program: &str, nodes: &[String]) -> String {
+    format!("{case} ({} {}: {})", absence(program), count(nodes.len(), "node"), nodeset::fold(nodes))
+}
+
+/// Why a node is not decided on which cases were skipped.
+pub(crate) fn strict_refuses(skipped: &[String]) -> String {
+    format!("not checked, which `--strict` refuses: {}", skipped.join("; "))
 }
 
 pub(crate) fn no_soak() -> String {

@@ -94,6 +94,9 @@ fn print_stage(accepting: &AcceptanceSession) {
 fn go_through(home: &Home, accepting: &mut AcceptanceSession) -> Result<(i32, Acceptance), Stopped> {
     accepting.delivery.write_record()?;
     accepting.go(&mut print_stage)?;
+    if accepting.delivery.record.asked.strict {
+        certificate::leave_unchecked_open(accepting);
+    }
     let acceptance = certificate::new(accepting);
     certificate::write(accepting, &acceptance)?;
     let copied = match accepting.delivery.record.asked.sanitise {
@@ -135,6 +138,7 @@ fn begin_resumed(
         // More may be spent than was thought, and a copy be wanted afterwards.
         budget: request.budget.or(record.asked.budget),
         sanitise: request.sanitise || record.asked.sanitise,
+        strict: request.strict || record.asked.strict,
         ..record.asked
     };
     let (suite, inventory) = (asked.suite.clone(), asked.inventory.clone());
@@ -185,6 +189,7 @@ fn begin_new(
             sim_faults: request.sim_faults.clone(),
             allow_busy: request.allow_busy,
             sanitise: request.sanitise,
+            strict: request.strict,
             soak_s: request.soak_s,
         };
         Ok(Record { format: Format, delivery: id.clone(), asked })
@@ -245,6 +250,7 @@ pub(crate) fn accept_all(
         sim_faults: Vec::new(),
         allow_busy: true,
         sanitise: false,
+        strict: false,
         soak_s: Some(0),
     };
     let record = Record { format: Format, delivery: format!("accept-{seed}"), asked };

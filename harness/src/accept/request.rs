@@ -20,6 +20,8 @@ pub(crate) struct AcceptRequest {
     pub out: Option<PathBuf>,
     /// Make a copy for the vendor too.
     pub sanitise: bool,
+    /// A node on which a case was skipped is not decided.
+    pub strict: bool,
     pub allow_busy: bool,
     /// Only print what it would cost.
     pub dry_run: bool,

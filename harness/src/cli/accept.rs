@@ -50,6 +50,9 @@ pub(super) struct AcceptArgs {
     /// Make a copy for the vendor too, without names of hosts, users, paths, addresses and clusters
     #[arg(long)]
     sanitise: bool,
+    /// Nodes on which a case was skipped, since its program is not installed, are not decided
+    #[arg(long)]
+    strict: bool,
     /// Nodes whose GPUs are in use take part
     #[arg(long)]
     allow_busy: bool,
@@ -104,6 +107,7 @@ impl AcceptArgs {
             budget,
             output,
             sanitise,
+            strict,
             allow_busy,
             dry_run,
             resume,
@@ -121,6 +125,7 @@ impl AcceptArgs {
             budget,
             out: output,
             sanitise,
+            strict,
             allow_busy,
             dry_run,
             resume,

@@ -185,6 +185,7 @@ impl Isolation {
             catalogue: Catalogue::built_in(),
             sets,
             evidence: None,
+            programs: BTreeMap::new(),
         };
         let mut plan = plan::plan(&[suite], &self.inventory, baselines, request)?;
         plan.parent = self.ids.last().or(self.asked.brought_about_by.as_ref()).cloned();

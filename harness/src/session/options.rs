@@ -78,6 +78,8 @@ pub(crate) struct ReportedFacts {
     pub gpus: Option<GpuRequest>,
     /// What nodes lack for the sources of evidence that cases list.
     pub evidence: Option<plan::EvidenceLacks>,
+    /// What nodes have of the programs that a suite wants only where they are installed.
+    pub programs: plan::NodePrograms,
 }
 
 impl Default for RunOptions {

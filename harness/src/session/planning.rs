@@ -123,6 +123,7 @@ pub(crate) fn make_plan_on(
         catalogue: catalogue.clone(),
         sets: BTreeMap::new(),
         evidence: options.reported.evidence.clone(),
+        programs: options.reported.programs.clone(),
     };
     let plan = plan::plan(&loaded.suites, &loaded.inventory, loaded.baselines.as_ref(), request)?;
     let selection = Selection {

@@ -14,7 +14,7 @@ use cluster::run::Clock;
 use config::inventory::{GresReport, Inventory, Kind};
 use job::profile::NsysVersion;
 use job::script::GpuRequest;
-use model::artefact::{LeftOut, Plan, Probe, Value};
+use model::artefact::{LeftOut, Plan, Probe, Value, WorkloadFacts};
 use sim::SimulatedReach;
 use std::collections::BTreeMap;
 use store::{self, Home};
@@ -75,6 +75,7 @@ pub(crate) fn before(
         nics: plan::reported_names(inventory, &made),
         gpus: gpu_request::settled(inventory, &GresReport::from_probe(&made), options.libtest.quiet),
         evidence: asks_for_evidence.then(|| plan::evidence_lacks(&made, inventory)),
+        programs: if has_node_tools(&plan) { plan::node_programs(&made) } else { BTreeMap::new() },
     };
     let version = nsys_version.filter(|_| has_profiled_skip(&plan)).map(|version| {
         format!("profiled with nsys {version}, which the nodes report; the inventory has no `nsys_version`")
@@ -135,6 +136,11 @@ fn by_what_is_reported(home: &Home, plan: Plan, replanning: &Replanning<'_>) -> 
 /// Whether a case waits for the version of nsys alone.
 fn has_profiled_skip(plan: &Plan) -> bool {
     plan.cases.iter().any(|case| case.skip.as_deref().is_some_and(|why| why.contains("nsys_version")))
+}
+
+/// Whether a case may want a program only where it is installed.
+fn has_node_tools(plan: &Plan) -> bool {
+    plan.cases.iter().any(|case| matches!(case.workload, WorkloadFacts::NodeTool { .. }))
 }
 
 /// The oldest nsys of the nodes that may pass; none where one of them has none, or does not report it.

@@ -94,6 +94,9 @@ fn entry(page: &SitePage, of: &Acceptance, out: &mut dyn Write) -> io::Result<()
         .collect();
     let class = if open > 0 { "s-error" } else { "s-none" };
     fact("not decided", format!("<span class=\"{class}\">{open}</span><br>{}", lines.join("<br>")))?;
+    if !of.not_checked.is_empty() {
+        fact("not checked", count(of.not_checked.len(), "line") + " in the certificate")?;
+    }
     if !of.not_measured.is_empty() {
         fact("not measured", count(of.not_measured.len(), "line") + " in the certificate")?;
     }

@@ -83,6 +83,7 @@ impl Hangs {
             sources: Vec::new(),
             sets: BTreeMap::new(),
             evidence: None,
+            programs: BTreeMap::new(),
         };
         let plan = plan::plan(std::slice::from_ref(&self.suite), &inventory, None, request)
             .map_err(|diagnostics| diagnostics.join("; "))?;

@@ -67,6 +67,7 @@ pub fn sweep(
         sources: Vec::new(),
         sets: BTreeMap::new(),
         evidence: None,
+        programs: BTreeMap::new(),
     };
     let plan = plan::plan(&[suite], &inventory, None, request).map_err(|diagnostics| {
         format!("the drawn plan is refused: {}\n{}", diagnostics.join("; "), drawn.suite)

@@ -68,16 +68,15 @@ fn thousands(n: usize) -> String {
     shown
 }
 
-/// Whether all that a case asks for was skipped, and its suite does not require that.
+/// Whether all that a case asks for was skipped, and its suite does not require that; or some nodes do not have its program.
 pub fn is_unmeasured(plan: &Plan, of_case: &CaseVerdict) -> bool {
     // A warning was measured.
     let is_skipped = |one: &Verdict| one.status == Status::Skipped && one.cause.as_deref() != Some("warning");
-    let is_required = |case: &PlannedCase| {
-        case.suite == of_case.suite && case.name == of_case.case && case.must_end == Some(CaseEnd::Skipped)
-    };
-    !of_case.verdicts.is_empty()
-        && of_case.verdicts.iter().all(is_skipped)
-        && !plan.cases.iter().any(is_required)
+    let is_it = |case: &&PlannedCase| case.suite == of_case.suite && case.name == of_case.case;
+    let planned = plan.cases.iter().find(is_it);
+    let is_required = planned.is_some_and(|case| case.must_end == Some(CaseEnd::Skipped));
+    let all_skipped = !of_case.verdicts.is_empty() && of_case.verdicts.iter().all(is_skipped);
+    all_skipped && !is_required || planned.is_some_and(|case| case.not_installed.is_some())
 }
 
 /// Whether a case is not run because the devices that it names have no names: its NICs were not tested, so the run is no pass.

@@ -42,6 +42,7 @@ pub(super) fn case() -> PlannedCase {
         recipes: Vec::new(),
         after: Vec::new(),
         skip: None,
+        not_installed: None,
         expected_failure: None,
         must_end: None,
         sim_faults: Vec::new(),

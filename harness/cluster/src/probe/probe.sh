@@ -350,6 +350,24 @@ flow_tools() {
   done
 }
 
+# Programs of cases with `where_installed`, and where AWS's image mounts the local disks.
+node_programs() {
+  local program folder=/opt/dlami/nvme
+  list node_programs
+  for program in dcgmi fi_pingpong fio gpu_burn iperf3 nvbandwidth stream stress-ng; do
+    has "$program" || continue
+    # ImageMagick has a program of this name, which is another.
+    if [[ $program == stream && $(readlink -f "$(command -v stream)" 2> /dev/null) == *@(-im[67]*|magick*) ]]; then
+      continue
+    fi
+    item node_programs "$program"
+  done
+  if [[ -d $folder ]]; then item node_programs "$folder"; fi
+  # It is found without being loaded, which takes long.
+  program='import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'
+  if has python3 && bounded python3 -c "$program" > /dev/null 2>&1; then item node_programs torch; fi
+}
+
 # As flows.sh starts its tool.
 with_cuda() { LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64 bounded "$@"; }
 
@@ -528,6 +546,7 @@ main() {
   inspector "${@:8}"
   nccl_tests "$3"
   flow_tools
+  node_programs
   launchers
   profiler "$7"
   open_programs "${@:8}"

@@ -51,7 +51,7 @@ const fn node_fact(name: &'static str, kind: FactType, about: &'static str) -> F
 }
 
 /// Every fact that a probe may report.
-pub const FACTS: [Fact; 99] = [
+pub const FACTS: [Fact; 100] = [
     shared_fact("gpus", FactType::Count, "GPUs that nvidia-smi lists"),
     shared_fact("gpu", FactType::Text, "their model, as the driver calls it"),
     shared_fact("driver", FactType::Version, "NVIDIA's driver"),
@@ -102,6 +102,11 @@ pub const FACTS: [Fact; 99] = [
         "flow_tools",
         FactType::Names,
         "tools of nic-pairs cases; `TOOL:cuda` can move GPU memory, `TOOL:srd` goes over EFA's connections",
+    ),
+    node_fact(
+        "node_programs",
+        FactType::Names,
+        "programs that test a node by itself (`where_installed` of a case), and the folder of the local disks",
     ),
     shared_fact("launchers", FactType::Names, "mpirun and torchrun, and where they lie"),
     node_fact(

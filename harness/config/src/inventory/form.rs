@@ -138,6 +138,12 @@ pub(super) fn world() -> Form {
         yes("flow_tools", "the flow tools are installed"),
         yes("flow_tools_cuda", "they can move GPU memory"),
         yes("flow_tools_srd", "ib_write_bw knows SRD writes"),
+        Key::usual(
+            "absent_programs",
+            "[]",
+            Type::texts(),
+            "programs of tests of a node that no node has, as `dcgmi`, or one node has not, as `p5-002:dcgmi`",
+        ),
         yes("ofi_plugin", "aws-ofi-nccl is installed; without it NCCL talks TCP"),
         Key::usual("boot_s", "0", Type::WHOLE, "idle nodes are powered down, and boot for so many seconds"),
         Key::usual("openmpi", "4", Type::Whole(4..=5), "Open MPI's major release"),

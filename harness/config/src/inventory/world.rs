@@ -37,6 +37,8 @@ pub struct WorldSettings {
     pub flow_tools_cuda: bool,
     /// ib_write_bw knows SRD writes.
     pub flow_tools_srd: bool,
+    /// Programs of tests of a node that no node has, as `dcgmi`, or that one has not, as `p5-002:dcgmi`.
+    pub absent_programs: Vec<String>,
     /// aws-ofi-nccl is installed. Without it NCCL talks TCP.
     pub ofi_plugin: bool,
     /// Relative standard deviation from run to run, where it is not the model's own.
@@ -89,6 +91,7 @@ impl Default for WorldSettings {
             flow_tools: true,
             flow_tools_cuda: true,
             flow_tools_srd: true,
+            absent_programs: Vec::new(),
             ofi_plugin: true,
             run_noise: None,
             node_noise: None,
@@ -106,6 +109,17 @@ impl Default for WorldSettings {
             slow_with: BTreeMap::new(),
             ssh_answer_s: BTreeMap::new(),
         }
+    }
+}
+
+impl WorldSettings {
+    /// Whether the node has the program.
+    pub fn has_program(&self, node: &str, program: &str) -> bool {
+        let is_absent = |absent: &String| match absent.split_once(':') {
+            Some((of, absent)) => of == node && absent == program,
+            None => absent == program,
+        };
+        !self.absent_programs.iter().any(is_absent)
     }
 }
 
@@ -166,6 +180,7 @@ pub(super) fn read(table: &Table<'_>) -> WorldSettings {
     if let Some(seconds) = table.get("ssh_launch_s").and_then(|value| value.number()) {
         world.ssh_launch_s = seconds.clamp(0.0, 60.0);
     }
+    world.absent_programs = table.get("absent_programs").map(|value| value.texts()).unwrap_or_default();
     world.replaced = table.get("replaced").map(|value| value.texts()).unwrap_or_default();
     if let Some(stacks) = table.get("slow_with").and_then(|value| value.table()) {
         let left = stacks.entries().into_iter();

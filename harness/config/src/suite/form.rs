@@ -131,6 +131,12 @@ pub(super) fn case() -> Form {
     .and(properties)
     .and([
         Key::optional("requires", Type::table(requires()), "where it does not hold, the case is skipped"),
+        Key::usual(
+            "where_installed",
+            "false",
+            Type::Boolean,
+            "a node that reports to the probe that the program is absent skips the case",
+        ),
         Key::usual("after", "[]", Type::texts(), "cases that must have passed; else it is skipped"),
         Key::optional("expected_failure", Type::Text, "the reason; passing is then a failure"),
         Key::optional(

@@ -20,9 +20,9 @@ pub(crate) use form::file as file_form;
 pub use extend::{Find, base_of};
 pub use soak::Soak;
 pub use workload::{
-    Algorithm, Backend, Command, Fio, FioDirectory, NcclTests, NicLatency, NicPairs, NodeTool, Refusal,
-    Setting, SettingValue, Step, Tool, TorchBurn, TorchDdp, TorchRunner, Workload, WorkloadTable, model,
-    settings, training, variables,
+    Algorithm, Backend, Command, Fio, FioDirectory, LOCAL_DISKS, NcclTests, NicLatency, NicPairs, NodeTool,
+    PROBED_PROGRAMS, PYTORCH, Refusal, Setting, SettingValue, Step, Tool, TorchBurn, TorchDdp, TorchRunner,
+    Workload, WorkloadTable, model, settings, training, variables,
 };
 
 pub use ::model::artefact::CaseEnd;
@@ -94,6 +94,8 @@ pub struct Case {
     pub properties: JobProperties,
     /// Where they are not met, the case is skipped.
     pub requires: Requires,
+    /// A node whose probe reports that its program is absent skips it.
+    pub where_installed: bool,
     /// Names of cases that must have passed before.
     pub after: Vec<String>,
     /// The reason, where a failure is expected.

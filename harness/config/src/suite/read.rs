@@ -1,8 +1,8 @@
 //! Reads the tables of a suite and its cases. Workloads, assertions and matrices have files of their own.
 
 use super::{
-    Case, CaseEnd, Counters, OnFailure, Placement, Requires, Suite, Workload, assertion, evidence, form,
-    matrix, order, profile, soak, workload,
+    Case, CaseEnd, Counters, OnFailure, PROBED_PROGRAMS, PYTORCH, Placement, Requires, Suite, Workload,
+    assertion, evidence, form, matrix, order, profile, soak, workload,
 };
 use crate::diagnostic::Diagnostics;
 use crate::facts::{FACTS, Requirement, requirements};
@@ -161,6 +161,7 @@ fn read_case(
         soak::limit(table, &soak, &mut properties);
     }
     let requires = table.get("requires").and_then(|value| value.table()).map(|table| read_requires(&table));
+    let where_installed = read_where_installed(table, workload.as_ref());
     let after_value = table.get("after");
     let after = after_value.as_ref().map(|value| value.texts()).unwrap_or_default();
     let after = after.iter().map(|name| combination.fill(name)).collect();
@@ -193,6 +194,7 @@ fn read_case(
         evidence,
         properties,
         requires,
+        where_installed,
         after,
         expected_failure,
         must_end,
@@ -208,6 +210,23 @@ fn read_case(
     let span = |value: Option<&Value<'_>>| value.map(Value::span).unwrap_or_default();
     let places = Places { name: span(name_value.as_ref()), after: span(after_value.as_ref()) };
     (case, places)
+}
+
+/// Only of a program that a probe looks for: of another one nothing reports that it is absent.
+fn read_where_installed(table: &Table<'_>, workload: Option<&Workload>) -> bool {
+    let Some(value) = table.get("where_installed") else { return false };
+    let is_wanted = value.boolean().unwrap_or_default();
+    let is_probed = workload.is_none_or(|workload| !workload.probed_programs().is_empty());
+    if is_wanted && !is_probed {
+        value.diagnostic_with(
+            format!(
+                "`where_installed` needs a program that the probe looks for: {}",
+                [&PROBED_PROGRAMS[..], &[PYTORCH]].concat().join(", ")
+            ),
+            "delete `where_installed`: a path in `program` is taken to be there",
+        );
+    }
+    is_wanted && is_probed
 }
 
 fn case_name(value: &Value<'_>, combination: &matrix::Combination<'_>) -> Option<String> {

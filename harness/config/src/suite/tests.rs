@@ -280,3 +280,25 @@ fn an_order_of_evidence_brings_a_profile_and_the_recipes_that_read_it() {
     let own = read("recipes = [\"nccl_log\"]\nevidence = [\"log\"]");
     assert!(own.recipes == ["nccl_log"] && !own.evidence.adds_log && own.profile.is_none());
 }
+
+#[test]
+fn only_a_program_that_the_probe_looks_for_can_be_left_out_where_it_is_absent() {
+    let read = |workload: &str, recipe: &str| {
+        let text = format!(
+            "instance = \"p5\"\nabout = \"a test\"\n[[case]]\nname = \"one\"\nplacement = \"each\"\n\
+             where_installed = true\nworkload = {workload}\nrecipes = [\"{recipe}\"]\n"
+        );
+        Suite::read(&text, "suites/s.toml", &Catalogue::built_in()).map_err(|why| why.to_string())
+    };
+    let fio = read("{ kind = \"fio\", directory = \"/opt/dlami/nvme\" }", "fio").expect("good");
+    assert!(fio.cases[0].where_installed);
+    assert_eq!(fio.cases[0].workload.probed_programs(), ["fio", LOCAL_DISKS]);
+    for (workload, recipe) in [
+        ("{ kind = \"stream\", program = \"/opt/stream\" }", "stream"),
+        ("{ kind = \"torch-burn\", dtype = \"bf16\", program = \"/opt/python3\" }", "gpu_burn"),
+        ("{ kind = \"command\", program = \"fio\" }", "command"),
+    ] {
+        let why = read(workload, recipe).expect_err("no probe looks for it");
+        assert!(why.contains("`where_installed` needs a program that the probe looks for: dcgmi, "), "{why}");
+    }
+}

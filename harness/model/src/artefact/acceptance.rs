@@ -67,6 +67,9 @@ pub struct Acceptance {
     /// Which hardware each new node is, by its preflight.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hardware: Vec<NodeHardware>,
+    /// A line for each case that was skipped on nodes without its program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_checked: Vec<String>,
     /// A line for each stage, fact or accepted baseline that is lacking.
     pub not_measured: Vec<String>,
 }

@@ -1,8 +1,8 @@
 //! The plan of a run: what is launched where, and what is asserted of it. No choice is left open in it.
 
 use super::{
-    CaseEnd, ControlRun, Format, JobProperties, Launcher, LeftOut, PlannedBound, PlannedEvidence,
-    PlannedIsolation, WorkloadFacts,
+    CaseEnd, ControlRun, Format, JobProperties, Launcher, LeftOut, NotInstalled, PlannedBound,
+    PlannedEvidence, PlannedIsolation, WorkloadFacts,
 };
 use job::profile::{Keep, NsysVersion};
 use job::window::PlannedWindow;
@@ -200,6 +200,9 @@ pub struct PlannedCase {
     pub after: Vec<String>,
     /// Why this case is not run at all: a precondition that does not hold.
     pub skip: Option<String>,
+    /// What some of its nodes do not have, for which their jobs are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_installed: Option<NotInstalled>,
     /// Why the suite expects a failure; a failed verdict then becomes `ExpectedFailure`.
     pub expected_failure: Option<String>,
     /// The end that the suite requires of a case that goes red on purpose.

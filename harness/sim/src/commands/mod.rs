@@ -111,8 +111,10 @@ pub(crate) fn run(call: &CommandCall<'_>) -> (Work, Option<String>) {
         [bash, script, ..] if bash == "bash" && script != "-c" => script.as_str(),
         _ => program.rsplit('/').next().unwrap_or_default(),
     };
+    let has_it = |node: &String| call.cluster.world.has_program(node, name);
     let known = COMMANDS.iter().find(|(known, _)| *known == name);
-    let output = known.map_or_else(|| not_found(call, program, is_watched), |(_, command)| command(call));
+    let installed = known.filter(|_| call.nodes.iter().all(has_it));
+    let output = installed.map_or_else(|| not_found(call, program, is_watched), |(_, command)| command(call));
     let CommandOutput { stdout, stderr, code, seconds } = output;
     let unknown = known.is_none().then(|| program.to_owned());
     (Work::Command { stdout, stderr, code, seconds }, unknown)

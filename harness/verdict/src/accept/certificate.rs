@@ -27,6 +27,9 @@ fn certificate(text: &mut String, of: &Acceptance) -> std::fmt::Result {
     row("accepted", &sum(accepted, &of.accepted))?;
     row("rejected", &sum(rejected, &names(of.rejected.iter().map(|one| &one.node))))?;
     row("not decided", &sum(undecided, &names(of.undecided.iter().map(|one| &one.node))))?;
+    if !of.not_checked.is_empty() {
+        row("not checked", &of.not_checked.join("; "))?;
+    }
     row("compared with", &of.vouched)?;
     row("suite", &format!("{}, inventory {}, instance {}", of.suite, of.inventory, of.instance))?;
     if let Some(soak) = &of.soak {
@@ -56,6 +59,16 @@ fn certificate(text: &mut String, of: &Acceptance) -> std::fmt::Result {
         writeln!(text, "| {} | {} | {} |", cell(&part.part), cell(&part.value), cell(&part.nodes))?;
     }
     hardware(text, of)?;
+    if !of.not_checked.is_empty() {
+        writeln!(text, "\n## What was not checked\n")?;
+        writeln!(
+            text,
+            "These cases were skipped on nodes that do not have the program: nothing is known of what they test.\n"
+        )?;
+    }
+    for what in &of.not_checked {
+        writeln!(text, "- {}", line(what))?;
+    }
     writeln!(text, "\n## What was not measured\n")?;
     for what in &of.not_measured {
         writeln!(text, "- {}", line(what))?;

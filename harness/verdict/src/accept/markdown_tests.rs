@@ -36,6 +36,7 @@ fn empty() -> Acceptance {
         judged_by: Vec::new(),
         stack: Vec::new(),
         hardware: Vec::new(),
+        not_checked: Vec::new(),
         not_measured: Vec::new(),
     }
 }
@@ -129,6 +130,7 @@ fn full() -> Acceptance {
             gpus: vec!["gpu0 GPU-5e3f 165".into(), "gpu1 GPU-6e3f|x 166".into()],
             nics: vec![],
         }],
+        not_checked: vec!["diagnosis (dcgmi is <absent>)".into()],
         not_measured: vec!["no <GPU> clock".into()],
         ..empty()
     }
@@ -154,6 +156,8 @@ fn every_node_limit_and_run_of_a_delivery_has_its_row() {
          3; 11.00 GB/s, 12.00 GB/s, 13.00 GB/s; 3.4 % | 2, 1, 5 |",
         "| nccl | 2.28 | p5-[001-004] |",
         "- no &lt;GPU&gt; clock",
+        "- diagnosis (dcgmi is &lt;absent&gt;)",
+        "| not checked | diagnosis (dcgmi is &lt;absent&gt;) |",
     ] {
         assert!(text.contains(row), "{row}\n{text}");
     }

@@ -3,7 +3,7 @@
 use super::attribution::{Attribution, Unattributable, judged};
 use crate::unjudged;
 use base::text::count;
-use model::artefact::{CaseVerdict, Plan, PlannedCase, Status};
+use model::artefact::{CaseVerdict, NotInstalled, Plan, PlannedCase, Status};
 use recipes::catalogue::Catalogue;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -177,11 +177,15 @@ pub fn node_statuses(
                 });
             }
         }
-        for (node, node_status) in
-            node_statuses.iter_mut().filter(|(node, _)| !covered.contains(node.as_str()))
-        {
+        let uncovered = |node: &String| !covered.contains(node.as_str()) && !is_spared(case, node);
+        for (node, node_status) in node_statuses.iter_mut().filter(|(node, _)| uncovered(node)) {
             node_status.bad.push(not_covered(node, case));
         }
+    }
+    // A stage that asks nothing of a node shows nothing of it.
+    let is_unasked = |node: &String| plan.cases.iter().all(|case| is_spared(case, node));
+    for (node, node_status) in node_statuses.iter_mut().filter(|(node, _)| is_unasked(node)) {
+        node_status.bad.extend(plan.cases.first().map(|case| not_covered(node, case)));
     }
     let judged: Vec<&CaseVerdict> = verdicts.iter().collect();
     for node in unjudged::nodes_without_judged(plan, &judged) {
@@ -211,9 +215,15 @@ fn nothing(node: &str) -> Bad {
     }
 }
 
+/// Whether the case is not run on the node since its program is not installed.
+fn is_spared(case: &PlannedCase, node: &str) -> bool {
+    case.not_installed.as_ref().is_some_and(|absent| absent.skipped.contains(node))
+}
+
 /// A case without an assertion on the node shows nothing about it.
 fn not_covered(node: &str, case: &PlannedCase) -> Bad {
-    let why = case.skip.clone().unwrap_or_else(|| "none of its assertions covers it".to_owned());
+    let absent = case.not_installed.as_ref().filter(|_| is_spared(case, node)).map(NotInstalled::reason);
+    let why = case.skip.clone().or(absent).unwrap_or_else(|| "none of its assertions covers it".to_owned());
     Bad {
         name: format!("{}::{}", case.suite, case.name),
         case: case.name.clone(),

@@ -66,8 +66,10 @@ fn a_case_is_of_the_stage_that_its_nodes_make_it_and_odd_ones_are_refused() {
         .expect("a suite");
     let stages = divide(&suite).expect("stages");
     let of = |stage: &Stage| stages[stage].cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>();
-    assert_eq!(of(&Stage::Single), ["gpu-each", "node-all_reduce"]);
-    assert_eq!(of(&Stage::Pairs), ["pair-all_reduce", "pair-all_gather", "nic-pairs"]);
+    let programs = ["diagnosis", "copies", "memory", "processors", "products", "disk"];
+    assert_eq!(of(&Stage::Single), [&["gpu-each", "node-all_reduce"][..], &programs].concat());
+    let between = ["pair-all_reduce", "pair-all_gather", "nic-pairs", "nic-latency", "tcp-pairs"];
+    assert_eq!(of(&Stage::Pairs), between);
     assert_eq!(of(&Stage::Groups), ["group-all_gather"]);
     assert_eq!(of(&Stage::All), ["all-all_reduce", "all-all_gather"]);
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/canary.toml"));

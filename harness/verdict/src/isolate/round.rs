@@ -276,6 +276,7 @@ fn bare(case: &Case, workload: Workload, placement: Placement, assertions: Vec<A
         profile: None,
         evidence: Evidence::default(),
         requires: Requires::default(),
+        where_installed: false,
         after: Vec::new(),
         expected_failure: None,
         must_end: None,

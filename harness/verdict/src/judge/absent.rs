@@ -1,14 +1,29 @@
-//! Numbers that a node cannot give, since its driver is too old to have the counter: they are skipped with that reason,
-//! and never pass.
+//! Numbers that a node cannot give, since its driver is too old to have the counter, or since the program is not installed
+//! there: they are skipped with that reason, and never pass.
 
 use super::{CaseData, Measured, subject};
 use base::nodeset;
 use metric::lacks::Absent;
-use model::artefact::{PlannedAssertion, Status, Verdict};
+use model::artefact::{PlannedAssertion, PlannedCase, Status, Verdict};
 use std::collections::BTreeSet;
 
 /// The cause of such a verdict.
 pub(crate) const ABSENT: &str = "source-absent";
+
+/// The cause where a program is not installed.
+pub(super) const NOT_INSTALLED: &str = "not-installed";
+
+/// Whether all jobs of the assertion are left out for what a node does not have; the verdict then says so.
+pub(super) fn skip(case: &PlannedCase, assertion: &PlannedAssertion, verdict: &mut Verdict) -> bool {
+    let is_planned = |name: &String| case.jobs.iter().any(|job| job.name == *name);
+    let Some(absent) = case.not_installed.as_ref().filter(|_| !assertion.jobs.iter().any(is_planned)) else {
+        return false;
+    };
+    verdict.status = Status::Skipped;
+    verdict.cause = Some(NOT_INSTALLED.to_owned());
+    verdict.message = format!("{}: skipped: {}", subject(assertion), absent.reason());
+    true
+}
 
 /// Whether a node of the assertion lacks the metric's source; the verdict then says so. Where other nodes of the same
 /// assertion have it, the assertion as a whole cannot be judged.

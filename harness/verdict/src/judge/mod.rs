@@ -137,6 +137,9 @@ fn judge_one(
         verdict.message = format!("{}: skipped: {why}", subject(assertion));
         return verdict;
     }
+    if absent::skip(data.case, assertion, &mut verdict) {
+        return verdict;
+    }
     let is_nic_rate = nic_rate::judges(assertion);
     if let Some((status, cause, message, next)) = gate::shut(gates, assertion, is_nic_rate) {
         verdict.status = status;
@@ -396,10 +399,10 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
     next.replace("{nodes}", &assertion.nodes)
 }
 
-/// Whether a verdict only reports: a warning, or a number whose source a node's software does not have. It judges
+/// Whether a verdict only reports: a warning, or a number whose source or program a node does not have. It judges
 /// nothing, and running it again would change nothing.
 pub(crate) fn is_reported_only(verdict: &Verdict) -> bool {
-    let causes = [warning::WARNING, absent::ABSENT];
+    let causes = [warning::WARNING, absent::ABSENT, absent::NOT_INSTALLED];
     verdict.status == Status::Skipped && verdict.cause.as_deref().is_some_and(|cause| causes.contains(&cause))
 }
 

@@ -82,6 +82,7 @@ fn case(keep: Keep) -> PlannedCase {
         recipes: Vec::new(),
         after: Vec::new(),
         skip: None,
+        not_installed: None,
         expected_failure: None,
         must_end: None,
         sim_faults: Vec::new(),

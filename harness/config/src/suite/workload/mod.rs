@@ -16,7 +16,9 @@ pub use arguments::variables;
 pub use command::Command;
 pub use nccl_tests::{Algorithm, NcclTests, Step};
 pub use nic_pairs::NicPairs;
-pub use node_tool::{Fio, FioDirectory, NicLatency, NodeTool, Tool, TorchBurn};
+pub use node_tool::{
+    Fio, FioDirectory, LOCAL_DISKS, NicLatency, NodeTool, PROBED_PROGRAMS, PYTORCH, Tool, TorchBurn,
+};
 pub use table::{Refusal, Setting, SettingValue, WorkloadTable};
 pub use torch_collective::{Backend, TorchRunner};
 pub use torch_ddp::TorchDdp;

@@ -29,6 +29,16 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     settings: &[],
 };
 
+/// Programs that the probe looks for by their usual names, as `node_programs` of `probe.sh` lists them.
+pub const PROBED_PROGRAMS: [&str; 8] =
+    ["dcgmi", "fi_pingpong", "fio", "gpu_burn", "iperf3", "nvbandwidth", "stream", "stress-ng"];
+
+/// PyTorch, which `python3` of a node must find: the probe looks for it, too.
+pub const PYTORCH: &str = "torch";
+
+/// Where AWS's Deep Learning AMI mounts the local disks: the probe looks for it, too.
+pub const LOCAL_DISKS: &str = "/opt/dlami/nvme";
+
 /// A call of such a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeTool {
@@ -193,6 +203,20 @@ impl WorkloadTable for NodeTool {
 
     fn written_arguments(&self) -> Vec<&String> {
         std::iter::once(&self.program).chain(&self.args).collect()
+    }
+
+    fn probed_programs(&self) -> Vec<&'static str> {
+        let usual = usual_program(self.tool.kind());
+        match &self.tool {
+            _ if self.program != usual => Vec::new(),
+            Tool::TorchBurn(_) => vec![PYTORCH],
+            Tool::Fio(Fio { directory: FioDirectory::Path(path), .. }) if path == LOCAL_DISKS => {
+                vec![usual, LOCAL_DISKS]
+            }
+            // What Slurm gives a job is no program of a node.
+            Tool::GpuAllocation { .. } => Vec::new(),
+            _ => vec![usual],
+        }
     }
 
     /// gpu-burn prints all the time, and so does PyTorch once the host has its own products; the others at their end.

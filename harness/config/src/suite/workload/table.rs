@@ -82,6 +82,12 @@ pub trait WorkloadTable {
     /// A job that makes no progress for so long is ended, where the suite says nothing; never, where absent.
     fn stall_s(&self) -> Option<u64>;
 
+    /// What a node must have for it, of what the probe looks for: a program, or a folder by its path. Empty where the probe does
+    /// not look for its program.
+    fn probed_programs(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// Where the suite names none.
     fn usual_placement(&self) -> Option<Placement> {
         None

@@ -14,6 +14,7 @@ mod margins;
 mod messages;
 mod missing;
 mod named;
+mod not_installed;
 mod predictions;
 mod repeats;
 mod reported;
@@ -134,6 +135,7 @@ impl World {
                 recipes: vec!["nccl_tests".into(), "efa_traffic".into()],
                 after: Vec::new(),
                 skip: None,
+                not_installed: None,
                 expected_failure: None,
                 must_end: None,
                 sim_faults: Vec::new(),
