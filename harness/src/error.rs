@@ -1,6 +1,7 @@
 //! Why a verb ended without an answer. The exit code follows from the type of the error.
 
 use crate::publish::Failure;
+use base::text::show_lines;
 use model::exit_code;
 
 /// What ends a verb before it has an answer.
@@ -30,7 +31,7 @@ impl Error {
 /// The exit code of a verb, with its error printed.
 pub(crate) fn end(result: Result<i32, Error>) -> i32 {
     result.unwrap_or_else(|error| {
-        eprintln!("error: {error}");
+        eprintln!("error: {}", show_lines(&error.to_string()));
         error.exit_code()
     })
 }

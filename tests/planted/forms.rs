@@ -112,6 +112,7 @@ const UNKNOWN: &[&str] = &[
     "HF_TOKEN->{X}",
     "HF_TOKEN \u{2192} {X}",
     "HF_TOKEN is set to {X}",
+    "  hf_token ........................................ {X}\n  lr .............................................. 0.1",
     "HF_TOKEN was \"{X}\"",
     "the password is {X}",
     "Password for user: {X}",

@@ -375,7 +375,7 @@ fn links_binary_files_and_damaged_runs_are_listed_and_not_followed() {
 fn names_with_odd_characters_never_become_paths() {
     let project = project();
     let run = measure(&project, &SLOW_NIC);
-    let odd = "../../evil\u{1b}[2J";
+    let odd = "../../evil\u{202e}x";
     remove_digests(&run);
     for file in [
         "plan.json",
@@ -391,10 +391,10 @@ fn names_with_odd_characters_never_become_paths() {
     }
     let ran = project.harness(&["rma", odd]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
-    assert!(!ran.all().contains('\u{1b}'), "{}", ran.all());
+    assert!(!ran.all().contains('\u{202e}'), "{}", ran.all());
     let entries = fs::read_dir(project.path()).expect("read").flatten();
     let names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    assert!(names.iter().any(|name| name.starts_with("rma-.._.._evil__2J-")), "{names:?}");
+    assert!(names.iter().any(|name| name.starts_with("rma-.._.._evil_x-")), "{names:?}");
     assert!(!project.path().parent().expect("a folder").join("evil").exists());
 }
 

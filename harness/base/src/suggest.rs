@@ -1,7 +1,13 @@
 //! "Did you mean": the nearest right word to a wrong one.
 
+/// In bytes. No name is longer; of a word of megabytes each comparison takes seconds.
+const LONGEST: usize = 256;
+
 /// The candidate most like `word`, if one is like it enough to be worth saying.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > LONGEST {
+        return None;
+    }
     let likeness = |candidate: &str| strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase());
     candidates
         .into_iter()
@@ -14,6 +20,9 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// The same of nodes, suites and instances. One that begins with the word comes first, and one with another number is another
 /// thing: it is no slip.
 pub fn nearest_name<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > LONGEST {
+        return None;
+    }
     let alike: Vec<&'a str> =
         candidates.into_iter().filter(|candidate| has_its_numbers(word, candidate)).collect();
     let begins = |candidate: &&'a str| candidate.to_lowercase().starts_with(&word.to_lowercase());
@@ -38,7 +47,7 @@ pub fn within<'a>(
 ) -> Option<&'a str> {
     candidates
         .into_iter()
-        .filter(|candidate| candidate.len().abs_diff(word.len()) <= edits)
+        .filter(|candidate| word.len() <= LONGEST && candidate.len().abs_diff(word.len()) <= edits)
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
         .filter(|(distance, _)| *distance <= edits)
         .min_by_key(|(distance, _)| *distance)
@@ -69,6 +78,16 @@ mod tests {
         assert_eq!(nearest("all_redcue", words), Some("all_reduce"));
         assert_eq!(nearest("Scater", words), Some("scatter"));
         assert_eq!(nearest("xyz", words), None);
+    }
+
+    #[test]
+    fn a_word_longer_than_any_name_is_compared_with_none() {
+        let long = "a".repeat(super::LONGEST + 1);
+        for candidate in [long.clone(), format!("{long}b")] {
+            assert_eq!(nearest(&long, [candidate.as_str()]), None);
+            assert_eq!(nearest_name(&long, [candidate.as_str()]), None);
+            assert_eq!(within(&long, [candidate.as_str()], 1), None);
+        }
     }
 
     #[test]

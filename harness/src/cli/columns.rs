@@ -1,14 +1,16 @@
 //! Formats rows of cells: aligned columns for a person, comma-separated values for programs.
 
+use base::text::show;
 use recipes::result_table::csv_text;
 
-/// Texts to the left, and the last as long as it is.
+/// Texts to the left, and the last as long as it is. A cell stays in its line, whatever a file is called.
 pub(super) fn columns(rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| show(cell)).collect()).collect();
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
     let wide = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..count).map(|at| wide(at).unwrap_or_default()).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let last = row.len().saturating_sub(1);
         for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
             if at == last { text.push_str(cell) } else { text.push_str(&format!("{cell:<width$}  ")) }
@@ -38,6 +40,8 @@ mod tests {
         let text = columns(&[row(["a", "▁▂", "x y"]), row(["long", "1", ""])]);
         assert_eq!(text, "a     ▁▂  x y\nlong  1\n");
         assert_eq!(columns(&[]), "");
+        let named = columns(&[row(["suite", "a\n::error::\u{1b}[2J", "x"])]);
+        assert_eq!(named, "suite  a\\n::error::\\x1b[2J  x\n");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod fetch;
 mod field_kit;
 mod foreign_flags;
 mod history;
+mod hostile_arguments;
 mod in_kubernetes;
 mod init;
 mod inventory;
@@ -66,6 +67,9 @@ use store::{Home, trust};
 /// The whole program but for ending the process.
 pub fn main(args: Vec<OsString>) -> i32 {
     file_size_limit::make_it_an_error();
+    if let Some(why) = hostile_arguments::refused(&args) {
+        return usage(&why);
+    }
     let (mut args, warnings) = old_spellings::renew(args);
     for warning in warnings {
         eprintln!("warning: {warning}; the old spelling goes with the next release");

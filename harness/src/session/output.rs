@@ -1,5 +1,6 @@
 //! Lines on stdout and stderr, and the exit codes that go with errors.
 
+use base::text::show_lines;
 use model::exit_code;
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -27,14 +28,14 @@ impl Output {
 
 /// Prints an error of the harness or of what it runs on; the exit code says that nothing is known of the nodes.
 pub(crate) fn report_error(why: &str) -> i32 {
-    eprintln!("error: {why}");
+    eprintln!("error: {}", show_lines(why));
     exit_code::INCONCLUSIVE
 }
 
 /// Prints all that is wrong with what was asked for.
 pub(crate) fn print_errors(diagnostics: &[String]) -> i32 {
     for diagnostic in diagnostics {
-        eprintln!("error: {diagnostic}");
+        eprintln!("error: {}", show_lines(diagnostic));
     }
     exit_code::USAGE
 }

@@ -51,7 +51,10 @@ pub(crate) fn check_id(stored: &Stored) -> Result<(), String> {
     let (folder, id) = (stored.folder(), &stored.plan.run_id);
     match folder.file_name().is_some_and(|name| name == id.as_str()) {
         true => Ok(()),
-        false => Err(format!("`{}` is a copy of run `{id}`, by its plan; give that run", folder.display())),
+        false => {
+            let folder = base::text::show(&folder.display().to_string());
+            Err(format!("`{folder}` is a copy of run `{id}`, by its plan; give that run"))
+        }
     }
 }
 

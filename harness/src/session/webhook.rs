@@ -104,12 +104,11 @@ fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result
         options
             .push(("header", format!("X-Harness-Signature-256: sha256={}", hmac(secret.as_bytes(), body))));
     }
-    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     // A user's own settings of curl may follow redirects, and so take the outcome to another host.
     let mut config = "silent\nshow-error\nretry-all-errors\nno-location\n".to_owned();
     for (name, value) in options {
         // Infallible: writing to a string.
-        let _ = writeln!(config, "{name} = \"{}\"", quoted(&value));
+        let _ = writeln!(config, "{name} = \"{}\"", curl_text(&value));
     }
     // By stdin: a list of processes shows arguments to everyone on the machine.
     let mut curl = Command::new("curl")
@@ -154,6 +153,13 @@ fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result
         code if code.len() == 3 && code.starts_with('2') => Ok(()),
         code => Err(format!("it answered with HTTP status {}", show(code))),
     }
+}
+
+/// As a setting of curl holds it between quotation marks. A line break would begin another setting: `TMPDIR` may have one.
+fn curl_text(text: &str) -> String {
+    [('\\', "\\\\"), ('"', "\\\""), ('\n', "\\n"), ('\r', "\\r")]
+        .iter()
+        .fold(text.to_owned(), |text, (mark, written)| text.replace(*mark, written))
 }
 
 /// HMAC-SHA256 in hexadecimal digits, by RFC 2104.
@@ -270,6 +276,11 @@ mod tests {
         let webhook = Webhook { url, secret_variable: secret_variable.map(str::to_owned) };
         let result = post(&webhook, "run-1", b"{\"a\":1}\n", patience);
         (result, server.join().unwrap().0)
+    }
+
+    #[test]
+    fn a_path_with_a_line_break_begins_no_other_setting_of_curl() {
+        assert_eq!(curl_text("/tmp/a\noutput = \"b\\"), "/tmp/a\\noutput = \\\"b\\\\");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) struct Found {
 }
 
 /// Beginnings of values that are secret by themselves, and how many characters follow at least.
-const VALUES: [(&str, usize); 32] = [
+const VALUES: [(&str, usize); 35] = [
     ("ghp_", 20),
     ("gho_", 20),
     ("ghu_", 20),
@@ -59,6 +59,9 @@ const VALUES: [(&str, usize); 32] = [
     ("glrt-", 16),
     ("gldt-", 16),
     ("AGE-SECRET-KEY-1", 30),
+    ("gsk_", 40),
+    ("tskey-", 20),
+    ("lin_api_", 32),
 ];
 /// Those of which values without a digit are letters of both cases.
 const MAY_HAVE_NO_DIGIT: [&str; 15] = [

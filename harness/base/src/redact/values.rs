@@ -5,7 +5,7 @@ use super::labels::{below, label};
 use super::names::{is_variable, value_field};
 use super::shapes::{Found, MOST_GAP, blank_lines, count, is_encoded, quote};
 
-/// The length of what parts a name from its value by less than a sign: an arrow, a tab behind a variable, a few words of a
+/// The length of what parts a name from its value by less than a sign: an arrow, dots, a tab behind a variable, a few words of a
 /// sentence, or the rest of a question for a password. `gap` stands behind the name, and `rest` behind that.
 pub(super) fn loosely(name: &str, gap: &[u8], rest: &[u8]) -> Option<usize> {
     for arrow in [b"->".as_slice(), b"\xe2\x86\x92"] {
@@ -23,6 +23,11 @@ pub(super) fn loosely(name: &str, gap: &[u8], rest: &[u8]) -> Option<usize> {
     }
     if gap.is_empty() {
         return None;
+    }
+    // As Megatron lists its arguments: `wandb_api_key .......... X`.
+    let dots = count(rest, |byte| byte == b'.', MOST_GAP);
+    if dots >= 3 && rest.get(dots) == Some(&b' ') {
+        return Some(dots);
     }
     let is = |words: &&&str| {
         rest.get(..words.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(words.as_bytes()))

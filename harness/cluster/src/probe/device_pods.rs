@@ -24,6 +24,9 @@ const NAMESPACES: [&str; 3] = ["gpu-operator", "gpu-operator-resources", "nvidia
 /// Which a pod of theirs is part of: in manifests of NVIDIA/gpu-operator and NVIDIA/k8s-device-plugin.
 const PART_OF: (&str, [&str; 2]) = ("app.kubernetes.io/part-of", ["gpu-operator", "nvidia-gpu"]);
 
+/// Whose devices are asked about, as names of their plugins have it.
+const WHOSE: [&str; 2] = ["nvidia", "efa"];
+
 /// A pod of a daemon that devices depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DevicePod {
@@ -148,8 +151,8 @@ fn is_of_devices(namespace: &str, daemon: &str, labels: &BTreeMap<String, String
     if daemon.contains("exporter") {
         return false;
     }
-    let is_plugin =
-        daemon.contains("device-plugin") && ["nvidia", "efa"].iter().any(|of| daemon.contains(of));
+    // By whole words: `default` has the letters of `efa`.
+    let is_plugin = daemon.contains("device-plugin") && daemon.split('-').any(|word| WHOSE.contains(&word));
     let part = labels.get(PART_OF.0).map(String::as_str).unwrap_or_default();
     is_plugin || NAMESPACES.contains(&namespace) || PART_OF.1.contains(&part)
 }
@@ -243,6 +246,9 @@ mod tests {
             (of("gpu-operator", "", &daemon("nvidia-dcgm-exporter"), ""), false),
             (of("kube-system", "", &daemon("aws-node"), ""), false),
             (of("kube-system", "", &daemon("amd-device-plugin"), ""), false),
+            (of("tools", "", &daemon("rdma-device-plugin-default"), ""), false),
+            (of("kube-system", "", &daemon("aws-efa-k8s-device-plugin-daemonset"), ""), true),
+            (of("tools", "", &daemon("nvdp-nvidia-device-plugin"), ""), true),
             (of("gpu-operator", "", r#"[{"kind":"ReplicaSet","name":"gpu-operator"}]"#, ""), false),
             (of("train", "", "", ""), false),
             (of("gpu-operator", "", &daemon("gpu-feature-discovery"), "2026-01-01T00:00:00Z"), false),

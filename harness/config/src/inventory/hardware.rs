@@ -63,23 +63,27 @@ pub(super) fn read(tables: &[Value<'_>], nodes: Option<&[String]>) -> BTreeMap<S
     all
 }
 
-/// The numbers of an entry, which may be a whole row as a probe and a certificate have it: part, numbers, address.
+/// The numbers of an entry, which may be a whole row as a probe and a certificate have it: part, numbers, address. What is
+/// nothing but zeros is none: older drivers of EFA report no other GUID.
 fn numbers_in(text: &str, is_number: fn(usize, &str) -> bool) -> Vec<String> {
     let all: Vec<&str> = text.split_whitespace().collect();
-    let several = all.len() > 1;
-    let numbers = all.iter().enumerate().filter(|(at, word)| !several || is_number(*at, word));
+    // A word alone is no place, but for what is written as one.
+    let begin = usize::from(all.len() == 1);
+    let is_zero = |word: &str| word.chars().all(|c| c == '0' || !c.is_ascii_alphanumeric());
+    let numbers = all.iter().enumerate().filter(|(at, word)| is_number(begin + at, word) && !is_zero(word));
     numbers.map(|(_, word)| (*word).to_owned()).collect()
 }
 
 /// `gpu3` says where it is.
-fn is_gpu_number(at: usize, word: &str) -> bool {
+fn is_gpu_number(_: usize, word: &str) -> bool {
     let index = word.strip_prefix("gpu").unwrap_or_default();
-    at > 0 || index.is_empty() || !index.bytes().all(|byte| byte.is_ascii_digit())
+    index.is_empty() || !index.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The device comes first, and the address of PCI last.
 fn is_nic_number(at: usize, word: &str) -> bool {
-    at > 0 && !word.contains('.')
+    let digits = word.strip_prefix("0x").unwrap_or(word);
+    at > 0 && digits.chars().all(|c| c.is_ascii_hexdigit() || c == ':' || c == '-')
 }
 
 impl DeliveredHardware {
@@ -91,13 +95,17 @@ impl DeliveredHardware {
         {
             found.push(format!("`machine` is {read}, delivered was {listed}"));
         }
-        for (fact, listed) in [("gpu_ids", &self.gpus), ("nic_ids", &self.nics)] {
+        for (fact, listed, is_number) in self.parts() {
             let Some(FactValue::Names(rows)) = facts.get(fact).filter(|_| !listed.is_empty()) else {
                 continue;
             };
-            let gone = listed.iter().filter(|numbers| !rows.iter().any(|row| has(row, numbers)));
+            // A part of which no number was read may be any of those that are listed.
+            let are_read = rows.iter().all(|row| is_read(row, listed, is_number));
+            let gone = listed.iter().filter(|numbers| are_read && !rows.iter().any(|row| has(row, numbers)));
             let gone: Vec<String> = gone.map(|numbers| numbers.join(" ")).collect();
-            let other = rows.iter().filter(|row| !listed.iter().any(|numbers| has(row, numbers)));
+            let other = rows.iter().filter(|row| {
+                is_read(row, listed, is_number) && !listed.iter().any(|numbers| has(row, numbers))
+            });
             let other: Vec<String> = other.cloned().collect();
             let lines = [("without", gone), ("with", other)].into_iter().filter(|(_, all)| !all.is_empty());
             let lines: Vec<String> = lines.map(|(how, all)| format!("{how} {}", shortened(&all))).collect();
@@ -111,13 +119,21 @@ impl DeliveredHardware {
     /// The facts that it lists numbers for, and that were not read: nothing is known of that hardware.
     pub fn uncompared(&self, facts: &BTreeMap<String, FactValue>) -> Vec<&'static str> {
         let is_text = matches!(facts.get("machine"), Some(FactValue::Text(_)));
-        let is_names = |fact: &str| matches!(facts.get(fact), Some(FactValue::Names(_)));
+        let is_unread = |(fact, listed, is_number): Part<'_>| match facts.get(fact) {
+            Some(FactValue::Names(rows)) => rows.iter().any(|row| !is_read(row, listed, is_number)),
+            _ => true,
+        };
+        let [gpus, nics] = self.parts();
         let all = [
             ("machine", self.machine.is_some() && !is_text),
-            ("gpu_ids", !self.gpus.is_empty() && !is_names("gpu_ids")),
-            ("nic_ids", !self.nics.is_empty() && !is_names("nic_ids")),
+            ("gpu_ids", !self.gpus.is_empty() && is_unread(gpus)),
+            ("nic_ids", !self.nics.is_empty() && is_unread(nics)),
         ];
         all.into_iter().filter(|(_, is_unread)| *is_unread).map(|(fact, _)| fact).collect()
+    }
+
+    fn parts(&self) -> [Part<'_>; 2] {
+        [("gpu_ids", &self.gpus, is_gpu_number), ("nic_ids", &self.nics, is_nic_number)]
     }
 
     /// What it lists as facts of a probe, each row with a word in place of the part.
@@ -129,6 +145,17 @@ impl DeliveredHardware {
         let parts = [("gpu_ids", &self.gpus), ("nic_ids", &self.nics)];
         machine.into_iter().chain(parts.map(|(fact, all)| (fact.to_owned(), rows(all)))).collect()
     }
+}
+
+/// The fact that lists parts of a kind, the numbers that are listed of them, and what a number of theirs is.
+type Part<'a> = (&'static str, &'a [Vec<String>], fn(usize, &str) -> bool);
+
+/// Whether a row of a probe has a number of each kind that is listed: a UUID, or one that is none.
+fn is_read(row: &str, listed: &[Vec<String>], is_number: fn(usize, &str) -> bool) -> bool {
+    let numbers = numbers_in(row, is_number);
+    let is_uuid = |number: &String| number.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("GPU-"));
+    let mut kinds = listed.iter().flatten().map(is_uuid);
+    kinds.all(|kind| numbers.iter().any(|number| is_uuid(number) == kind))
 }
 
 /// Whether a row of a probe has all of these numbers.
@@ -176,6 +203,45 @@ mod tests {
             assert_eq!(listed("I-01", &gpus, &nics).differences(&facts()), [""; 0]);
         }
         assert_eq!(DeliveredHardware::default().differences(&facts()), [""; 0]);
+    }
+
+    #[test]
+    fn a_part_of_which_no_number_was_read_is_neither_as_delivered_nor_another() {
+        let rows = |rows: &[&str]| FactValue::Names(rows.iter().map(|row| (*row).to_owned()).collect());
+        let read = |fact: &str, value: FactValue| BTreeMap::from([(fact.to_owned(), value)]);
+        let delivered = listed("i-01", &["1650", "1651"], &["00a1", "00a2"]);
+        for nics in [
+            rows(&["rdmap79s0 0000:0000:0000:0000 0000:4f:00.0", "rdmap80s0 0000:0000:0000:0000 0000:50:00.0"]),
+            rows(&["rdmap79s0 0000:4f:00.0", "rdmap80s0 00a2 0000:50:00.0"]),
+        ] {
+            let facts = read("nic_ids", nics);
+            assert_eq!(delivered.differences(&facts), [""; 0]);
+            assert!(delivered.uncompared(&facts).contains(&"nic_ids"));
+        }
+        // A driver that reports no serial numbers.
+        let facts = read("gpu_ids", rows(&["gpu0 GPU-a", "gpu1 GPU-b"]));
+        assert_eq!(delivered.differences(&facts), [""; 0]);
+        assert!(delivered.uncompared(&facts).contains(&"gpu_ids"));
+        // What was read of one is enough against the node.
+        let facts = read("nic_ids", rows(&["rdmap79s0 0000:4f:00.0", "rdmap80s0 00a3 0000:50:00.0"]));
+        let why = "`nic_ids` is not as delivered: with rdmap80s0 00a3 0000:50:00.0";
+        assert_eq!(delivered.differences(&facts), [why]);
+    }
+
+    #[test]
+    fn places_and_zeros_are_no_numbers() {
+        for (text, count) in [("gpu3", 0), ("1651", 1), ("gpu3 GPU-a 1651", 2), ("gpu3 GPU-a 0", 1)] {
+            assert_eq!(numbers_in(text, is_gpu_number).len(), count, "{text}");
+        }
+        for (text, count) in [
+            ("rdmap79s0", 0),
+            ("0000:0000:0000:0000", 0),
+            ("rdmap79s0 0000:0000:0000:0000 0000:4f:00.0", 0),
+            ("rdmap79s0 0000:0000:0000:00a1 0000:4f:00.0", 1),
+            ("00a1", 1),
+        ] {
+            assert_eq!(numbers_in(text, is_nic_number).len(), count, "{text}");
+        }
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub struct Stressed {
 
 /// What the lines say that speak of wrong results, and of nothing that was refused or ran out.
 const WRONG: [&str; 4] = ["error detected", "bit error", "miscalculated", "incorrect"];
+/// What is no wrong result: files, devices and options of stressors that a suite adds.
+const REFUSED: [&str; 3] = ["incorrect read size", "incorrect write size", "incorrect swap size"];
 const MOST_LINES: usize = 16;
 
 /// The result in a text; an error where it did not come to its end or is incomplete.
@@ -28,7 +30,11 @@ pub fn read(text: &str) -> Result<Stressed, NoResult> {
         let rest = rest.trim();
         let words: Vec<&str> = rest.split_whitespace().collect();
         if head.contains(" fail:") || head.contains(" error:") {
-            match WRONG.iter().any(|wrong| rest.contains(wrong)) {
+            // A check that fails is of the level `fail`.
+            let is_wrong = head.contains(" fail:")
+                && WRONG.iter().any(|wrong| rest.contains(wrong))
+                && !REFUSED.iter().any(|refused| rest.contains(refused));
+            match is_wrong {
                 true if stressed.wrong.len() < MOST_LINES => stressed.wrong.push(shorten(rest)),
                 true => {}
                 false => failed = failed.or(Some(shorten(rest))),
@@ -130,6 +136,14 @@ stress-ng: info:  [573366] successful run completed in 2 mins, 0.78 secs
             (
                 format!("stress-ng: fail:  [86833] vm: calloc failed on vm_swap\n{ROWS}{END}"),
                 "stress-ng failed: vm: calloc failed",
+            ),
+            (
+                format!("stress-ng: error: [9] incorrect number of workers\n{ROWS}{END}"),
+                "stress-ng failed: incorrect number",
+            ),
+            (
+                format!("stress-ng: fail:  [9] seek: incorrect read size, expecting 512 bytes\n{ROWS}{END}"),
+                "stress-ng failed: seek: incorrect read size",
             ),
             (
                 format!(

@@ -336,7 +336,7 @@ fn put_steps(
     output: &mut Output,
 ) -> u64 {
     let steps = &series.steps;
-    let logged = steps.len() as u64 * step_interval(steps);
+    let logged = logged_steps(steps);
     let dims = || job.dims();
     output.metrics.push(STEPS.of(dims(), logged as f64));
     let restarts = series.restarts.len() as u64 + u64::from(series.run.saturating_sub(1));
@@ -395,14 +395,20 @@ fn put_steps(
     logged
 }
 
-/// The usual distance between two logged steps.
-fn step_interval(steps: &[StepLine]) -> u64 {
+/// How many steps the lines stand for: some programs log every tenth alone. A distance that is seen once, and from the first line
+/// to the begin neither, may be a gap as well: then no more steps are counted than lie between the first line and the last.
+fn logged_steps(steps: &[StepLine]) -> u64 {
     let mut usual: BTreeMap<u64, u64> = BTreeMap::new();
     for pair in steps.windows(2).filter(|pair| pair[0].epoch == pair[1].epoch) {
         *usual.entry(pair[1].iteration.saturating_sub(pair[0].iteration)).or_default() += 1;
     }
     let most = usual.into_iter().max_by_key(|(distance, count)| (*count, std::cmp::Reverse(*distance)));
-    most.map_or(1, |(distance, _)| distance.max(1))
+    let (distance, count) = most.unwrap_or((1, 1));
+    let logged = (steps.len() as u64).saturating_mul(distance.max(1));
+    let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return 0 };
+    let is_interval = count > 1 || [first.iteration, first.iteration.saturating_add(1)].contains(&distance);
+    let between = last.iteration.saturating_sub(first.iteration).saturating_add(1).max(steps.len() as u64);
+    if is_interval { logged } else { logged.min(between) }
 }
 
 fn put_times(
@@ -456,6 +462,14 @@ fn failure(cause: &str, node: Option<&String>, evidence: String) -> Failure {
 /// The node of the job that a host's name is of: hosts name themselves with or without their domain.
 fn named_node<'a>(job: &'a JobInput, host: &str) -> Option<&'a String> {
     job.nodes.iter().find(|node| host == *node || host.split('.').next() == Some(node.as_str()))
+}
+
+/// The GPU that a rank reports as its own, unless its number in the job contradicts that: where a launcher shows each rank one
+/// GPU alone, all of them report device 0.
+fn part_of(job: &JobInput, ranks: Option<u32>, rank: u64, device: u64) -> Option<String> {
+    let per_node = ranks.and_then(|ranks| u64::from(ranks).checked_div(job.nodes.len() as u64));
+    let is_its_own = per_node.is_none_or(|per_node| rank.checked_rem(per_node) == Some(device));
+    is_its_own.then(|| format!("gpu{device}"))
 }
 
 /// Ranks are numbered node by node.

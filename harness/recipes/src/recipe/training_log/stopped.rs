@@ -3,7 +3,7 @@
 
 use super::hang::{self, Hang, TIMEOUT, UNDECIDED};
 use super::torch_failure::{GPU_ERROR, failed_by};
-use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure, named_node, node_of};
+use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure, named_node, node_of, part_of};
 use crate::recipe::ras_hang::{self, Behind, DESYNC, Late};
 use logs::nccl_debug::{TimedOut, complaining_rank, reached, timed_out};
 use logs::stream::Pieces;
@@ -36,7 +36,7 @@ pub(in crate::recipe) fn find_causes(
             complaints.line(&text, &file.shown, line);
             if let Some(named) = nan_rank(&text).filter(|_| !nan) {
                 nan = true;
-                report_nan(job, file, line, &named, output);
+                report_nan((job, ranks), file, line, &named, output);
             }
         }
         let account = reader.finish();
@@ -181,15 +181,21 @@ fn nan_rank(text: &str) -> Option<NanReport> {
     Some(NanReport { rank, device, node: field("node: ").map(str::to_owned), what })
 }
 
-fn report_nan(job: &JobInput, file: &InputFile, line: u64, named: &NanReport, output: &mut Output) {
+fn report_nan(
+    (job, ranks): (&JobInput, Option<u32>),
+    file: &InputFile,
+    line: u64,
+    named: &NanReport,
+    output: &mut Output,
+) {
     let node = named.node.as_deref().and_then(|host| named_node(job, host));
     let why = format!("rank {}: found NaN in {}", named.rank, named.what);
     let mut finding = Finding::new(NAN_RANK, why.clone()).file(&file.shown).line(line);
     if let Some(node) = node {
         finding = finding.node(node.as_str());
     }
-    if let Some(device) = named.device {
-        finding = finding.part(format!("gpu{device}"));
+    if let Some(part) = named.device.and_then(|device| part_of(job, ranks, named.rank, device)) {
+        finding = finding.part(part);
     }
     output.findings.push(finding);
     output.failure = Some(failure("nan", node, format!("{}:{line}: {why}", file.shown)));

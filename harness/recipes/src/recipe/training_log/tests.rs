@@ -515,6 +515,33 @@ fn ranks_of_smaller_groups_are_those_of_the_job_behind_any_label() {
     assert_eq!((failure.cause.as_str(), failure.node), ("collective-timeout", None), "{}", failure.evidence);
 }
 
+/// By lines of NeMo 2, which count from 0.
+#[test]
+fn lines_that_are_missing_between_two_are_no_interval_of_logging() {
+    let step = |at: u64| {
+        format!(
+            "Training epoch 0, iteration {at}/39 | lr: 0.001 | global_batch_size: 16 | global_step: {at} | reduced_train_loss: {} \
+             | train_step_timing in s: 0.5 | consumed_samples: {}\n",
+            10.0 - 0.1 * at as f64,
+            16 * (at + 1)
+        )
+    };
+    for (lines, logged, missing) in [
+        (vec![0_u64, 20], 21.0, 19.0),
+        (vec![0, 1, 2], 3.0, 37.0),
+        // Every tenth, and every twentieth, to the end.
+        (vec![9, 19, 29, 39], 40.0, 0.0),
+        (vec![19, 39], 40.0, 0.0),
+        // One that goes on behind a checkpoint.
+        (vec![100, 139], 40.0, 0.0),
+    ] {
+        let text: String = lines.iter().map(|at| step(*at)).collect();
+        let output = ran(FACTS, &text, "");
+        let seen = ["train.steps", "train.steps_missing"].map(|name| value(&output, name));
+        assert_eq!(seen, [Some(logged), Some(missing)], "{lines:?}");
+    }
+}
+
 #[test]
 fn a_rank_that_reports_nan_is_named_with_its_gpu() {
     let said = "AssertionError: Rank 13: found NaN in local grad norm in backward pass before data-parallel communication \
@@ -522,6 +549,10 @@ fn a_rank_that_reports_nan_is_named_with_its_gpu() {
     let output = ran(FACTS, &fsdp(20, falls), said);
     let finding = output.findings.iter().find(|finding| finding.code == NAN_RANK).expect("reported");
     assert_eq!((finding.node.as_deref(), finding.part.as_deref()), (Some("n2"), Some("gpu5")));
+    // Where each rank sees one GPU alone, all of them report device 0.
+    let alike = ran(FACTS, &fsdp(20, falls), &said.replace("Device: 5", "Device: 0"));
+    let unnamed = alike.findings.iter().find(|finding| finding.code == NAN_RANK).expect("reported");
+    assert_eq!((unnamed.node.as_deref(), unnamed.part.as_deref()), (Some("n2"), None));
     assert_eq!(value(&output, "train.loss_finite"), Some(0.0));
     assert!(Path::new(finding.file.as_deref().expect("a file")).ends_with("stderr"));
 }

@@ -1,6 +1,6 @@
 //! Whether all ranks of a training hold the same weights after its last step, as the harness's own script reports it.
 
-use super::{FileRole, InputFile, JobInput, Output, TrainingFacts, TrainingFinding, job_metric, named_node};
+use super::{FileRole, InputFile, JobInput, Output, TrainingFacts, TrainingFinding, job_metric, named_node, part_of};
 use logs::stream::Pieces;
 use logs::training_log::WEIGHTS;
 use metric::finding::Finding;
@@ -141,7 +141,7 @@ pub(super) fn put(job: &JobInput, declared: (&TrainingFacts, Option<u32>), outpu
         // A rank is named by one account that nothing contradicts.
         weights.alone = weights.alone.filter(|_| !equal && unknown.is_none());
         output.data_wrong = true;
-        output.findings.push(differ(job, file, line, &weights));
+        output.findings.push(differ((job, declared.1), file, line, &weights));
         output.metrics.push(EQUAL.of(job.dims(), 0.0));
     } else if equal && unknown.is_none() {
         output.metrics.push(EQUAL.of(job.dims(), 1.0));
@@ -149,7 +149,12 @@ pub(super) fn put(job: &JobInput, declared: (&TrainingFacts, Option<u32>), outpu
     output.findings.extend(unknown);
 }
 
-fn differ(job: &JobInput, file: &InputFile, line: u64, weights: &Weights) -> Finding {
+fn differ(
+    (job, declared): (&JobInput, Option<u32>),
+    file: &InputFile,
+    line: u64,
+    weights: &Weights,
+) -> Finding {
     let Weights { steps, ranks, versions, alone } = weights;
     let Some(Alone { rank, device, host }) = alone else {
         let why = format!("{versions} versions of the weights on {ranks} ranks after step {steps}");
@@ -159,8 +164,10 @@ fn differ(job: &JobInput, file: &InputFile, line: u64, weights: &Weights) -> Fin
     let why =
         format!("rank {rank}: wrong weights after step {steps}: those of the {others} other ranks are equal");
     let finding = Finding::new(DIFFERENT_RANK, why).file(&file.shown).line(line);
-    match named_node(job, host) {
-        Some(node) => finding.node(node.as_str()).part(format!("gpu{device}")),
+    let Some(node) = named_node(job, host) else { return finding };
+    let finding = finding.node(node.as_str());
+    match part_of(job, declared, *rank, *device) {
+        Some(part) => finding.part(part),
         None => finding,
     }
 }
@@ -229,6 +236,11 @@ mod tests {
         let finding =
             output.findings.iter().find(|finding| finding.code == DIFFERENT_RANK).expect("reported");
         assert_eq!((finding.node.as_deref(), finding.part.as_deref()), (None, None));
+        // Where each rank sees one GPU alone, all of them report device 0: the node is known, and no GPU.
+        let output = ran(FACTS, &line(&alone.replace("Device: 5", "Device: 0")), "");
+        let finding =
+            output.findings.iter().find(|finding| finding.code == DIFFERENT_RANK).expect("reported");
+        assert_eq!((finding.node.as_deref(), finding.part.as_deref()), (Some("n2"), None));
         // What another line contradicts, or what is of other ranks or steps, names none.
         let other = alone.replace("rank 13", "rank 12").replace(": 5", ": 4");
         for lines in [
