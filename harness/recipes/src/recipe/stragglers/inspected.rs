@@ -95,7 +95,7 @@ pub(super) fn from_job(job: &JobInput, file: &InputFile) -> Result<Recorded, Str
         other => kind(other.name()),
     }?;
     let times = times_of_ranks(job, file, *op)?;
-    let ranks = times.into_iter().map(|times| {
+    let ranks = times.into_iter().map(|times| -> Result<RecordedRank, String> {
         let rank = times.rank;
         Ok(RecordedRank {
             rank,
@@ -137,7 +137,7 @@ pub(crate) fn from_log(log: &InspectorLog) -> Result<Recorded, String> {
         let ns = call.gpu_us.map(|us| (us * 1e3).round() as u64);
         calls.entry(call.member).or_default().push((call.number, ns));
     }
-    let ranks = members.iter().map(|(at, member)| {
+    let ranks = members.iter().map(|(at, member)| -> Result<RecordedRank, String> {
         let rank = u32::try_from(member.rank).map_err(|_| format!("rank {} is out of range", member.rank))?;
         Ok(RecordedRank {
             rank,

@@ -80,7 +80,7 @@ pub fn survey_records(
     let rows: u64 = processes.iter().map(|of| of.nccl.calls.len() as u64).sum();
     let seen = ReportCounts { with_data: inputs.len(), rows, ..ReportCounts::default() };
     let made = if rows > 0 { make(&log, processes, arguments) } else { Default::default() };
-    notes.extend(made.notes.into_iter().map(|note| format!("{shown}: {note}")));
+    notes.extend(made.notes);
     let outcome = Outcome {
         recipe: recipe.name.to_owned(),
         tables: made.tables,
