@@ -29,7 +29,10 @@ const CPU: MetricSpec = MetricSpec::new(
 .covering(Covers::NoNics)
 // Its operations change from release to release.
 .varying(RunNoise::NotComparable)
-.next("look at temperatures, clocks and the governor of the processors of {nodes} under load, and at `ps -eo pid,user,pcpu,comm --sort=-pcpu`");
+.next(
+    "look at temperatures, clocks and the governor of the processors of {nodes} under load, and at \
+     `ps -eo pid,user,pcpu,comm --sort=-pcpu`",
+);
 
 const WRONG: MetricSpec = MetricSpec::new(
     "stress.wrong",
@@ -90,7 +93,8 @@ fn run(job: &JobInput) -> Output {
     output.metrics.extend(stressed.cpu.map(|rate| CPU.of(dims, rate)));
     if let Some(lost) = stressed.lost.filter(|lost| *lost >= LEAST_LOST) {
         let why = format!(
-            "{SHARED} {:.0} % of the processors' time; run `ps -eo pid,user,pcpu,comm --sort=-pcpu | head` on {node} under load",
+            "{SHARED} {:.0} % of the processors' time; run `ps -eo pid,user,pcpu,comm --sort=-pcpu | head` on {node} under \
+             load",
             100.0 * lost
         );
         output.findings.push(about(job, file, StressFinding::Shared.code(), None, why));
