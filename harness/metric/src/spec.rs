@@ -183,6 +183,8 @@ pub struct MetricSpec {
     pub covers: Covers,
     /// Codes of findings that explain a number out of bounds.
     pub explained_by: &'static [&'static str],
+    /// A phrase of such an explanation, and the code of the culprit where it stands in the verdict.
+    pub coded_by_phrase: Option<(&'static str, &'static str)>,
     /// What hardware allows.
     pub limit: Option<Limit>,
     /// Of a metric with dimension `SizeBytes`.
@@ -223,6 +225,7 @@ impl MetricSpec {
             names: Names::Nothing,
             covers: Covers::All,
             explained_by: &[],
+            coded_by_phrase: None,
             limit: None,
             sizes: Sizes::All,
             run_noise: RunNoise::Relative,
@@ -261,6 +264,12 @@ impl MetricSpec {
     /// The same declaration, explained by findings with these codes.
     pub const fn explained_by(mut self, codes: &'static [&'static str]) -> MetricSpec {
         self.explained_by = codes;
+        self
+    }
+
+    /// The same declaration with another code of a culprit where an explanation has the phrase.
+    pub const fn coding(mut self, phrase: &'static str, code: &'static str) -> MetricSpec {
+        self.coded_by_phrase = Some((phrase, code));
         self
     }
 
@@ -304,6 +313,13 @@ impl MetricSpec {
     pub const fn next(mut self, next: &'static str) -> MetricSpec {
         self.next = next;
         self
+    }
+
+    /// The part that a program's number speaks against, and the code of that culprit, by the message of the verdict.
+    pub fn culprit_code(&self, message: &str) -> Option<(Option<&'static str>, &'static str)> {
+        let Names::Coded(part, code) = self.names else { return None };
+        let by_phrase = self.coded_by_phrase.filter(|(phrase, _)| message.contains(*phrase));
+        Some((part, by_phrase.map_or(code, |(_, code)| code)))
     }
 
     /// Whether it has the role.

@@ -40,8 +40,11 @@ pub(crate) fn with(
     }
     if let Some(cost_at_most) = cost_at_most(case) {
         let bare = bare(case);
-        let control_runs = renamed(&runs, &|name| format!("{name}.bare"), rounds * case.repeats);
-        for (mut job, of) in jobs::jobs(context, &bare, &control_runs)?.into_iter().zip(&runs) {
+        // NCCL's log has nothing to leave off, and so has a job without evidence.
+        let recorded = runs.iter().zip(&all).filter(|(_, job)| job.is_recorded());
+        let recorded: Vec<Placed> = recorded.map(|(placed, _)| placed.clone()).collect();
+        let control_runs = renamed(&recorded, &|name| format!("{name}.bare"), rounds * case.repeats);
+        for (mut job, of) in jobs::jobs(context, &bare, &control_runs)?.into_iter().zip(&recorded) {
             job.control_run = Some(ControlRun::Bare { of: of.name.clone(), cost_at_most });
             all.push(job);
         }

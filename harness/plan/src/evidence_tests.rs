@@ -68,6 +68,20 @@ fn each_job_is_recorded_by_the_first_source_that_all_of_its_nodes_have() {
 }
 
 #[test]
+fn a_control_run_stands_beside_each_job_that_nsys_or_inspector_records_and_beside_no_other() {
+    let sources = format!("{ALL}\nprofile = {{ unprofiled_control_run = true }}");
+    let plan = planned("each", &sources, &inventory(NSYS), Some(lacks()));
+    let jobs = &plan.cases[0].jobs;
+    assert_eq!(
+        jobs.iter().map(PlannedJob::is_recorded).collect::<Vec<_>>(),
+        [true, true, false, false, false]
+    );
+    let bare: Vec<&PlannedJob> = jobs.iter().filter(|job| job.is_bare()).collect();
+    assert_eq!(bare.iter().map(|job| job.nodes.concat()).collect::<Vec<_>>(), ["n1", "n2"]);
+    assert!(bare.iter().all(|job| job.evidence.is_none() && !writes_log(job)));
+}
+
+#[test]
 fn one_node_decides_for_all_nodes_of_its_job_and_is_named() {
     let plan = planned("all", ALL, &inventory(NSYS), Some(lacks()));
     let line =

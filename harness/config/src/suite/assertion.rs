@@ -1,6 +1,6 @@
 //! Reads the assertions of a case, checked against the metrics of its recipes and the sizes of its sweep.
 
-use super::{Assertion, Bound, Case, NcclTests, Per, Place, Placement, form};
+use super::{Assertion, Bound, Case, EvidenceSource, NcclTests, Per, Place, Placement, form};
 use crate::toml_reader::quantity::{quantity_of, share_of, size_of};
 use crate::toml_reader::{Table, Value};
 use base::size;
@@ -118,10 +118,14 @@ fn metric_of<'a>(value: &Value<'_>, case: &Case, catalogue: &'a Catalogue) -> Op
         given.flat_map(|spec| spec.metrics)
     };
     if let Some(metric) = own().find(|metric| metric.name == name) {
-        if metric.name == inspector::OVERHEAD.name && case.evidence.control_run.is_none() {
+        if metric.name == inspector::OVERHEAD.name && !has_control_run(case) {
+            let instead = match case.evidence.order.is_empty() {
+                true => "add `control_run = true` to `evidence`",
+                false => "list `nsys` and `inspector`, and add `unprofiled_control_run = true` to `profile`",
+            };
             value.diagnostic_with(
                 format!("`{name}` compares with a run without Inspector, and this case has none"),
-                "add `control_run = true` to `evidence`",
+                instead,
             );
             return None;
         }
@@ -274,6 +278,13 @@ fn subject(
         }
     }
     sound.then_some(of)
+}
+
+/// Whether each job that Inspector records runs without it as well.
+fn has_control_run(case: &Case) -> bool {
+    let of_profile = || case.profile.as_ref().and_then(|profile| profile.unprofiled_control_run);
+    let is_listed = case.evidence.order.contains(&EvidenceSource::Inspector);
+    case.evidence.control_run.is_some() || (is_listed && of_profile().is_some())
 }
 
 /// A number that is read from reports needs a profiler that traces what it is read from.

@@ -277,6 +277,14 @@ fn an_order_of_evidence_brings_a_profile_and_the_recipes_that_read_it() {
     assert_eq!(case.recipes, ["nccl_tests", "inspector", "nccl_log"]);
     let table = read("recipes = [\"nccl_tests\"]\nprofile = {}").profile;
     assert!(case.profile.is_some() && case.profile == table && case.evidence.adds_log);
+    let overhead = "assert = [{ metric = \"inspector.overhead\", size = \"1MiB\", at_most = \"3 %\" }]\nrecipes = [\"nccl_tests\"]";
+    let profile = "profile = { unprofiled_control_run = true }";
+    let with = read(&format!("{overhead}\nevidence = [\"nsys\", \"inspector\"]\n{profile}"));
+    assert_eq!(with.assertions.len(), 1);
+    let errors = errors_of(
+        "evidence = [\"nsys\", \"inspector\"]\nassert = [{ metric = \"inspector.overhead\", at_most = 1 }]",
+    );
+    assert!(errors.join("\n").contains("add `unprofiled_control_run = true` to `profile`"), "{errors:?}");
     let own = read("recipes = [\"nccl_log\"]\nevidence = [\"log\"]");
     assert!(own.recipes == ["nccl_log"] && !own.evidence.adds_log && own.profile.is_none());
 }

@@ -8,6 +8,9 @@ use crate::range::Range;
 pub struct Stressed {
     /// Operations per second of all workers on the CPU together; nothing where results were wrong.
     pub cpu: Option<f64>,
+    /// The part of the time of as many processors as there are workers on the CPU that no worker had: they never pause, so that
+    /// another process or a limit had it. Nothing where it is not printed.
+    pub lost: Option<f64>,
     /// Lines about results of the CPU or contents of memory that are not as they must be.
     pub wrong: Vec<String>,
 }
@@ -22,6 +25,7 @@ const MOST_LINES: usize = 16;
 pub fn read(text: &str) -> Result<Stressed, NoResult> {
     let (mut stressed, mut failed, mut ended) = (Stressed::default(), None, false);
     let (mut cpu, mut memory) = (None, None);
+    let (mut workers, mut had) = (None, Some(0.0));
     for line in text.lines() {
         let Some((head, rest)) = line.split_once("] ") else { continue };
         if !head.contains("stress-ng:") {
@@ -47,12 +51,16 @@ pub fn read(text: &str) -> Result<Stressed, NoResult> {
             failed = failed.or(Some(shorten(rest)));
         } else if rest.starts_with("successful run completed") {
             ended = true;
-        } else if let [name @ ("cpu" | "vm"), operations, real, _, _, rate, ..] = words.as_slice()
+        } else if let ["dispatching", "hogs:", count, "cpu,", ..] = words.as_slice() {
+            workers = count.parse::<f64>().ok().filter(|workers| *workers >= 1.0);
+        } else if let [name @ ("cpu" | "vm"), operations, real, user, system, rate, ..] = words.as_slice()
             && [" info:", " metrc:"].iter().any(|level| head.contains(level))
             && operations.starts_with(|first: char| first.is_ascii_digit())
         {
             let rate = operations_per_second(operations, real, rate)
                 .ok_or_else(|| format!("the row of {name} contradicts itself: {}", shorten(rest)))?;
+            let busy = processors(real, user, system);
+            had = had.zip(busy).map(|(had, busy)| had + busy);
             let row = if *name == "cpu" { &mut cpu } else { &mut memory };
             if row.replace(rate).is_some() {
                 return Err(format!("stress-ng printed {name} more than once"));
@@ -70,10 +78,21 @@ pub fn read(text: &str) -> Result<Stressed, NoResult> {
         return Err(format!("stress-ng did not come to its end{}", last()));
     }
     match (cpu, memory) {
-        (Some(cpu), Some(_)) => Ok(Stressed { cpu: Some(cpu), wrong: Vec::new() }),
+        (Some(cpu), Some(_)) => {
+            let lost = had.zip(workers).map(|(had, workers)| (1.0 - had / workers).max(0.0));
+            Ok(Stressed { cpu: Some(cpu), lost, wrong: Vec::new() })
+        }
         (None, _) => Err(format!("stress-ng printed no operations of the CPU{}", last())),
         (_, None) => Err(format!("stress-ng printed no operations on memory{}", last())),
     }
+}
+
+/// How many processors the workers of a row kept busy.
+fn processors(real: &str, user: &str, system: &str) -> Option<f64> {
+    let seconds =
+        |word: &str| word.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
+    let real = seconds(real).filter(|real| *real > 0.0)?;
+    Some((seconds(user)? + seconds(system)?) / real)
 }
 
 /// The rate that is printed, where it is that of the operations and the time beside it.
@@ -115,6 +134,22 @@ stress-ng: info:  [573366] successful run completed in 2 mins, 0.78 secs
             cpu(&format!("{ROWS}{END}").replace("stress-ng: ", "stress-ng: 23:25:48.41 ")),
             Ok(Some(4294.89))
         );
+    }
+
+    #[test]
+    fn time_of_processors_that_no_worker_had_is_known_where_their_number_is_printed() {
+        let lost = |text: &str| read(text).expect("read").lost;
+        let head = "stress-ng: info:  [573366] dispatching hogs: 4 cpu, 2 vm\n";
+        assert_eq!(
+            lost(&format!("{ROWS}{END}")),
+            Some(0.0),
+            "two workers on memory had processors of their own"
+        );
+        let busy = ROWS.replace("453.02", "230.00").replace("223.80", "118.20");
+        let part = lost(&format!("{busy}{END}")).expect("known");
+        assert!((part - 0.27).abs() < 0.002, "{part}");
+        assert_eq!(lost(&format!("{}{END}", busy.replace(head, ""))), None);
+        assert_eq!(lost(&format!("{}{END}", busy.replace("230.00", "nan"))), None);
     }
 
     #[test]

@@ -46,6 +46,11 @@ impl PlannedJob {
         self.expected.iter().any(|file| file.kind == FileKind::Inspector)
     }
 
+    /// Whether nsys or NCCL's Inspector runs beside its program: what a control run leaves off.
+    pub fn is_recorded(&self) -> bool {
+        self.profile.is_some() || self.is_inspected()
+    }
+
     /// Gives the job and the jobs that it stands beside other names.
     pub fn rename(&mut self, renamed: impl Fn(&str) -> String) {
         self.name = renamed(&self.name);

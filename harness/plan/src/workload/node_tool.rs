@@ -6,6 +6,7 @@ use config::inventory::{Instance, SlurmReach};
 use config::suite::{Case, Fio, FioDirectory, NicLatency, NodeTool, Placement, Tool, TorchBurn};
 use job::script::{Run, Step, files};
 use model::artefact::{ExpectedFile, FileKind, WorkloadFacts};
+use recipes::recipe::nic_latency::MESSAGE_BYTES;
 
 /// What nvbandwidth is asked for, in this order.
 const COPIES: [&str; 3] =
@@ -108,14 +109,12 @@ impl WorkloadPlanner for NodeTool {
     }
 }
 
-/// A small message for the latency, a large one for the rate.
-const MESSAGE_BYTES: &str = "256,1048576";
 /// Of one device and size, with what it takes to connect.
 const LINK_LIMIT_S: u32 = 30;
 
 fn between_nics(tool: &NodeTool, messages: &NicLatency, site: &JobPlan<'_>) -> Result<PlannedStep, String> {
     let mut words = vec![messages.base_port.to_string(), messages.iterations.to_string()];
-    words.extend([MESSAGE_BYTES.to_owned(), LINK_LIMIT_S.to_string()]);
+    words.extend([MESSAGE_BYTES.map(|bytes| bytes.to_string()).join(","), LINK_LIMIT_S.to_string()]);
     words.extend(site.inventory.instance.nics.iter().cloned());
     between(tool, "nic", site, words)
 }

@@ -29,7 +29,7 @@ pub mod training_log;
 pub mod window;
 
 pub use extracts::ExtractStore;
-pub use node_tools::{growing, onset};
+pub use node_tools::{growing, nic_latency, onset};
 
 pub(crate) use metric::TrainingFacts;
 use metric::finding::{Finding, FindingKind, Meaning};

@@ -211,7 +211,7 @@ impl Ran {
             work: &own.work,
             compute: computes.get(rank).map_or(&[], Vec::as_slice),
         });
-        Evidence { ranks: ranks.collect(), sizes: self.sizes.clone(), by_order: false }
+        Evidence { ranks: ranks.collect(), sizes: self.sizes.clone(), by_order: false, ends_assumed: false }
     }
 }
 

@@ -217,12 +217,15 @@ fn culprit(evidence: &Evidence, ranks: &[RankResult], who: Who, late: &[usize], 
     let others =
         (0..ranks.len()).filter(|at| !late.contains(at)).filter_map(|at| Some(ranks[at].arrived?.wait_ns));
     let others = median(&mut others.collect::<Vec<_>>()).unwrap_or_default();
+    let ends = match evidence.ends_assumed {
+        true => "collective ends are taken to agree".to_owned(),
+        false => format!("collective ends agree within {} us", residual_ns.div_ceil(1000)),
+    };
     let mut evidence_text = format!(
         "late in {later} of {all} rounds; last in {last_in} of {instances} collectives; waits {} us, others {} us; \
-         collective ends agree within {} us",
+         {ends}",
         wait / 1000,
         others / 1000,
-        residual_ns.div_ceil(1000),
     );
     if let Some(extra_ns) = extra_ns {
         evidence_text.push_str(&format!("; kernels {} us longer per round", extra_ns / 1000));

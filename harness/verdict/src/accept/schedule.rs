@@ -389,11 +389,8 @@ fn inside(node: &str, node_status: &NodeStatus, alone: bool) -> EvidenceLine {
     let is_own = |bad: &&Bad| bad.status == Status::Fail && bad.unattributable.is_none();
     let failed = || node_status.bad.iter().filter(is_own);
     let of_gpu = failed().find(|bad| bad.part.as_ref().is_some_and(|part| part.starts_with("gpu")));
-    let coded = |metric: &str| match recipe::built_in(metric)?.names {
-        Names::Coded(part, code) => Some((part, code)),
-        _ => None,
-    };
-    if let Some((bad, (part, code))) = failed().find_map(|bad| Some((bad, coded(&bad.metric)?))) {
+    let coded = |bad: &Bad| recipe::built_in(&bad.metric)?.culprit_code(&bad.message);
+    if let Some((bad, (part, code))) = failed().find_map(|bad| Some((bad, coded(bad)?))) {
         return line(code, node, bad.part.as_deref().or(part).unwrap_or("node"), &bad.message);
     }
     if let Some(bad) = of_gpu {

@@ -239,7 +239,7 @@ fn is_of_metric(evidence: &str, plan: &Plan) -> bool {
 }
 
 /// Every code once, as `harness explain` lists them.
-pub static CODES: [&Code; 34] = [
+pub static CODES: [&Code; 35] = [
     &NODE_SLOW,
     &NODE_UNCLEAR,
     &NODE_BROKEN,
@@ -269,6 +269,7 @@ pub static CODES: [&Code; 34] = [
     &RANK_LATE,
     &MEMORY_SLOW,
     &CPU_SLOW,
+    &CPU_SHARED,
     &NODE_LEAK,
     &DISK_SLOW,
     &DISK_ERRORS,
@@ -416,9 +417,18 @@ static CPU_SLOW: Code = Code {
     name: "HRN-CPU-SLOW",
     severity: Severity::Reboot,
     what: "a node whose processors are slower under load than those of its peers",
-    cause: "heat or a power limit that lowers their clocks, another governor, or another process",
+    cause: "heat or a power limit that lowers their clocks, or another governor",
     next: "compare clocks, temperatures and governor of its processors under load with a peer, reboot it once; replace it if \
            it stays slow",
+};
+
+static CPU_SHARED: Code = Code {
+    name: "HRN-CPU-SHARED",
+    severity: Severity::Watch,
+    what: "a node whose processors had less time for the load than those of its peers",
+    cause: "another process on the node, or a limit of processor time for its jobs",
+    next: "run `ps -eo pid,user,pcpu,comm --sort=-pcpu | head` on the node under load, end or move what stands there, then rerun \
+           the case",
 };
 
 static NODE_LEAK: Code = Code {

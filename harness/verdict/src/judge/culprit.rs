@@ -70,14 +70,13 @@ fn part(node: &str, part: &str, evidence: String) -> Part {
 
 /// Only what a single part can be responsible for: a device that is not there or moved nothing, a GPU that ran alone.
 fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) -> Vec<Part> {
-    let Some(names) = recipe::built_in(&assertion.metric).map(|metric| metric.names) else {
-        return Vec::new();
-    };
+    let Some(metric) = recipe::built_in(&assertion.metric) else { return Vec::new() };
+    let names = metric.names;
     if let Names::FirstFinding(code) = names {
         return first_finding(data, assertion, code);
     }
     let Some(node) = &assertion.node else { return Vec::new() };
-    if let Names::Coded(of_node, code) = names {
+    if let Some((of_node, code)) = metric.culprit_code(&verdict.message) {
         return coded(assertion, verdict, node, assertion.part.as_deref().or(of_node), code);
     }
     if let Names::Findings(code) = names {

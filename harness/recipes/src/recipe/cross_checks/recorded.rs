@@ -81,7 +81,7 @@ mod tests {
     fn recorded(calls: &[(u64, u64)]) -> Recorded {
         let calls: BTreeMap<u64, (u64, Option<u64>)> =
             calls.iter().map(|(number, bytes)| (*number, (*bytes, None))).collect();
-        Recorded { op: Op::AllReduce, calls: RankTimes { rank: 0, node: None, calls } }
+        Recorded { op: Op::AllReduce, calls: RankTimes { rank: 0, node: None, gpu: None, calls } }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The calls of one operation by each rank of a job, for recipes that otherwise read them from reports of a profiler.
 
 use super::ranks::Ranks;
-use super::{op_of, useless};
+use super::{op_of, untrusted};
 use crate::recipe::{InputFile, JobInput, Output, read_stream};
 use logs::inspector::RankCall;
 use logs::inspector::gathered::{self, Gathered};
@@ -14,6 +14,8 @@ pub(crate) struct RankTimes {
     pub rank: u32,
     /// Where it is known.
     pub node: Option<String>,
+    /// On that node, where it is known.
+    pub gpu: Option<u64>,
     /// By their numbers, from 0: bytes as the caller gave them, and nanoseconds by the GPU's clock where it has them.
     pub calls: BTreeMap<u64, (u64, Option<u64>)>,
 }
@@ -29,9 +31,9 @@ pub(crate) fn times_of_ranks(job: &JobInput, file: &InputFile, op: Op) -> Result
     }
     let mut all: BTreeMap<u64, (usize, RankTimes)> = BTreeMap::new();
     for (at, member) in ranks.members() {
-        let node = ranks.place(member).map(|(node, _)| node.to_owned());
+        let (node, gpu) = ranks.place(member).map(|(node, gpu)| (node.to_owned(), gpu)).unzip();
         let rank = u32::try_from(member.rank).map_err(|_| format!("rank {} is out of range", member.rank))?;
-        let times = RankTimes { rank, node, calls: BTreeMap::new() };
+        let times = RankTimes { rank, node, gpu, calls: BTreeMap::new() };
         if all.insert(member.rank, (at, times)).is_some() {
             return Err(format!("several communicators have records of a rank {rank}"));
         }
@@ -63,5 +65,5 @@ fn lack(read: &Gathered, ranks: &Ranks<'_>) -> Option<String> {
     if read.log.records == 0 {
         return Some("no rank left a record of NCCL's Inspector".to_owned());
     }
-    ranks.missing().or_else(|| useless(read).map(|finding| finding.message.clone()))
+    ranks.missing().or_else(|| untrusted(&read.log).map(|finding| finding.message.clone()))
 }

@@ -12,8 +12,8 @@ pub use overhead::overheads;
 
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload, read_stream};
 use crate::recipe::shared_findings::FileFinding;
-use logs::inspector::Series;
 use logs::inspector::gathered::{self, Gathered};
+use logs::inspector::{InspectorLog, Series};
 use metric::finding::{Finding, FindingKind, Meaning};
 use metric::finding_kinds;
 use metric::op::Op;
@@ -139,8 +139,10 @@ fn run(job: &JobInput) -> Output {
         if let Some(why) = filtered(job, &read) {
             find(InspectorFinding::Filtered, why);
         }
-        let is_whole =
-            read.is_complete && read.log.records > 0 && ranks.are_all_there() && useless(&read).is_none();
+        let is_whole = read.is_complete
+            && read.log.records > 0
+            && ranks.are_all_there()
+            && untrusted(&read.log).is_none();
         output.findings.extend(read.log.findings.iter().map(|finding| {
             let mut finding = finding.clone();
             finding.node = finding.node.map(|host| ranks.node_of_host(&host).unwrap_or(&host).to_owned());
@@ -154,9 +156,9 @@ fn run(job: &JobInput) -> Output {
 }
 
 /// The finding of the reader by which no number of the records can be trusted.
-fn useless(read: &Gathered) -> Option<&Finding> {
+pub(crate) fn untrusted(log: &InspectorLog) -> Option<&Finding> {
     const CODES: [&str; 3] = ["inspector-processes", "inspector-no-room", "inspector-disagrees"];
-    read.log.findings.iter().find(|finding| CODES.contains(&finding.code.as_str()))
+    log.findings.iter().find(|finding| CODES.contains(&finding.code.as_str()))
 }
 
 /// Sizes of the sweep that the plugin was set to leave out.

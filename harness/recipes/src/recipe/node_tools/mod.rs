@@ -9,7 +9,7 @@ pub(super) mod gpu_state;
 pub mod growing;
 mod host_state;
 pub(super) mod iperf3;
-pub(super) mod nic_latency;
+pub mod nic_latency;
 pub(super) mod nvbandwidth;
 pub mod onset;
 pub(super) mod stream;

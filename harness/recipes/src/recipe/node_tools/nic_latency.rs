@@ -44,8 +44,10 @@ const LOOPBACK_RATE: MetricSpec = loopback(
     Better::Higher,
 );
 
-/// Below it a message shows the latency, from it on the rate.
-const LARGE: u64 = 64 << 10;
+/// Of a message that shows the latency, and of one that shows the rate: what the plan asks for, and all that is taken.
+pub const MESSAGE_BYTES: [u64; 2] = [SMALL, LARGE];
+const SMALL: u64 = 256;
+const LARGE: u64 = 1 << 20;
 
 pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
     name: "nic_latency",
@@ -69,7 +71,7 @@ fn run(job: &JobInput) -> Output {
     }
     let Some(links) = result(job, file, read(job, &text), &mut output) else { return output };
     for messages in &links.measured {
-        let (is_large, nic) = (messages.bytes >= LARGE, messages.device.as_str());
+        let (is_large, nic) = (messages.bytes == LARGE, messages.device.as_str());
         let dims = job.dims().with(Dim::Nic, nic);
         match job.nodes.as_slice() {
             [node] => {
@@ -91,7 +93,7 @@ fn run(job: &JobInput) -> Output {
     output
 }
 
-/// Each NIC and size once, and no other NIC than those of the instance.
+/// Each NIC and size once, no other NIC than those of the instance, and no other size than was asked for.
 fn read(job: &JobInput, text: &str) -> Result<source::Links, String> {
     let links = source::read(text)?;
     let mut seen = std::collections::BTreeSet::new();
@@ -99,9 +101,42 @@ fn read(job: &JobInput, text: &str) -> Result<source::Links, String> {
         if !job.nics.contains(&messages.device) {
             return Err(format!("the instance has no such NIC: {}", messages.device));
         }
-        if !seen.insert((messages.device.clone(), messages.bytes >= LARGE)) {
+        if !MESSAGE_BYTES.contains(&messages.bytes) {
+            return Err(format!(
+                "{}: messages of {} B, asked for: {SMALL} and {LARGE}",
+                messages.device, messages.bytes
+            ));
+        }
+        if !seen.insert((messages.device.clone(), messages.bytes)) {
             return Err(format!("{} was measured twice", messages.device));
         }
     }
     Ok(links)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::{Workload, testing};
+
+    #[test]
+    fn messages_of_a_size_that_was_not_asked_for_are_no_latency() {
+        let job = testing::job(Workload::Command, &[], |_| "n1".to_owned(), 0);
+        let job = JobInput { nics: vec!["rdmap79s0".to_owned()], ..job };
+        let text = |size: &str, rate: &str| {
+            format!(
+                "device rdmap79s0\nbytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n\
+                 {size}     10k     =10k     4.8m        0.24s     {rate}      12.00       0.08\n"
+            )
+        };
+        let bytes = |text: &str| read(&job, text).map(|links| links.measured[0].bytes);
+        assert_eq!(bytes(&text("256", "21.33")), Ok(256));
+        assert_eq!(bytes(&text("1m", "87381.33")), Ok(1 << 20));
+        for (size, rate, shown) in
+            [("64", "5.33", 64), ("32k", "2730.67", 32768), ("512k", "43690.67", 524_288)]
+        {
+            let why = format!("rdmap79s0: messages of {shown} B, asked for: 256 and 1048576");
+            assert_eq!(bytes(&text(size, rate)), Err(why));
+        }
+    }
 }

@@ -8,6 +8,11 @@ use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Covers, DataCheck, Dim, Files, MetricSpec, Names, RunNoise};
 
+/// In what is said of processors that were not the load's alone.
+const SHARED: &str = "other processes or a limit had";
+/// Below this part of the processors' time it is the system's own.
+const LEAST_LOST: f64 = 0.05;
+
 const CPU: MetricSpec = MetricSpec::new(
     "stress.cpu",
     "operations per second on all processors of the host under load, by stress-ng",
@@ -18,10 +23,16 @@ const CPU: MetricSpec = MetricSpec::new(
 .per(&[Dim::Node])
 .blaming(Blames::OddNode)
 .naming(Names::Coded(Some("cpu"), "HRN-CPU-SLOW"))
+// No fault of its processors: nothing is drained for it.
+.coding(SHARED, "HRN-CPU-SHARED")
+.explained_by(&[StressFinding::Shared.code()])
 .covering(Covers::NoNics)
 // Its operations change from release to release.
 .varying(RunNoise::NotComparable)
-.next("look at temperatures, clocks and the governor of the processors of {nodes} under load, and for other processes");
+.next(
+    "look at temperatures, clocks and the governor of the processors of {nodes} under load, and at \
+     `ps -eo pid,user,pcpu,comm --sort=-pcpu`",
+);
 
 const WRONG: MetricSpec = MetricSpec::new(
     "stress.wrong",
@@ -59,6 +70,7 @@ finding_kinds! {
     /// Of a host under load.
     pub(crate) enum StressFinding {
         Wrong = "stress-wrong": Note,
+        Shared = "stress-shared": Note,
     }
 }
 
@@ -79,6 +91,14 @@ fn run(job: &JobInput) -> Output {
     output.data_wrong = !stressed.wrong.is_empty();
     output.metrics.push(WRONG.of(dims.clone(), stressed.wrong.len() as f64));
     output.metrics.extend(stressed.cpu.map(|rate| CPU.of(dims, rate)));
+    if let Some(lost) = stressed.lost.filter(|lost| *lost >= LEAST_LOST) {
+        let why = format!(
+            "{SHARED} {:.0} % of the processors' time; run `ps -eo pid,user,pcpu,comm --sort=-pcpu | head` on {node} under \
+             load",
+            100.0 * lost
+        );
+        output.findings.push(about(job, file, StressFinding::Shared.code(), None, why));
+    }
     let note = |line: String| about(job, file, StressFinding::Wrong.code(), None, line);
     output.findings.extend(stressed.wrong.into_iter().map(note));
     output

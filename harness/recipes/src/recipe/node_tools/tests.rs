@@ -453,6 +453,28 @@ fn wrong_memory_under_stress_counts_and_is_no_rate() {
 }
 
 #[test]
+fn processors_that_others_had_name_no_slow_processor_and_the_command_that_lists_them() {
+    let text = |user: &str| {
+        format!(
+            "stress-ng: info:  [7] dispatching hogs: 4 cpu, 4 vm\n\
+             stress-ng: metrc: [7] cpu              515396    120.00    {user}      0.18      4294.97        1137.24\n\
+             stress-ng: metrc: [7] vm              2261023    120.00    223.80      1.80     18841.86       10022.27\n\
+             stress-ng: info:  [7] successful run completed in 2 mins, 0.78 secs\n"
+        )
+    };
+    let output = run_on(&stress_ng::SPEC, &text("100.00"), 0);
+    let [finding] = output.findings.as_slice() else { panic!("{:?}", lines(&output)) };
+    assert_eq!((finding.code.as_str(), finding.node.as_deref()), ("stress-shared", Some("n1")));
+    let why = "other processes or a limit had 32 % of the processors' time; run `ps -eo ";
+    assert!(finding.message.starts_with(why), "{}", finding.message);
+    let metric = stress_ng::SPEC.metrics.iter().find(|metric| metric.name == "stress.cpu").expect("there");
+    let code = |message: &str| metric.culprit_code(message).map(|(_, code)| code);
+    assert_eq!(code(&format!("stress.cpu on n1: 60: {}", finding.message)), Some("HRN-CPU-SHARED"));
+    assert_eq!(code("stress.cpu on n1: 60"), Some("HRN-CPU-SLOW"));
+    assert!(run_on(&stress_ng::SPEC, &text("240.00"), 0).findings.is_empty());
+}
+
+#[test]
 fn tcp_that_did_not_connect_has_no_rate() {
     let output = run_on(&iperf3::SPEC, "{\"error\": \"unable to connect to server\", \"end\": {}}\n", 0);
     assert_eq!(lines(&output), ["tool-not-measured: iperf3 failed: unable to connect to server"]);

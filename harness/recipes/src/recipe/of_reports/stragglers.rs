@@ -7,10 +7,12 @@ use crate::recipe::of_reports::columns::TableDoc;
 use crate::recipe::stragglers::extract::{
     KernelExtract, RankReport, clock, communicator_name, describe_flaw, evidence, take,
 };
+use crate::recipe::stragglers::inspected;
 use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::result_table::{Column, Quantity, ResultTable};
 use crate::stragglers::{Evidence, Judgement, Limits, RankResult, Verdict, Who, judge};
+use logs::inspector::InspectorLog;
 use nsys::tables::{
     KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS, NVTX_PAYLOAD_SCHEMA_ENTRIES,
     NVTX_PAYLOAD_SCHEMAS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV,
@@ -37,7 +39,10 @@ pub(super) const STRAGGLERS: ReportRecipe = ReportRecipe {
                  that waiting is never lateness; a rank is named that is late by more than `least_us` and by more than \
                  3 residuals, in the median of all iterations and by 6 standard errors, and a node of which three \
                  quarters of the ranks are; without communicators in the reports, the n-th stream of all ranks stands \
-                 for one; kernels are compared with those of the same name and place in the order",
+                 for one; kernels are compared with those of the same name and place in the order. Records of NCCL's \
+                 Inspector have no clocks: in the only communicator of a job a collective is taken to end on all ranks \
+                 at once, so that a shorter kernel began later, and a rank is named that is late by more than \
+                 `least_us` and by more than 5 % of a call",
     arguments: &[LEAST_US, LEAST_ROUNDS],
     tables: &[
         &KERNEL,
@@ -150,25 +155,61 @@ fn make(reports: &[ReportExtract<&KernelExtract>], arguments: &Arguments) -> Mad
         })
         .collect();
     let evidence = evidence(&parts);
-    let limits = Limits {
-        least_ns: arguments.number(&LEAST_US).saturating_mul(1000),
-        least_rounds: usize::try_from(arguments.number(&LEAST_ROUNDS)).unwrap_or(usize::MAX).max(1),
-    };
+    let limits = limits(arguments);
     let judgement = judge(&evidence, &limits);
     let nccl_ranks: Vec<Option<i64>> = parts
         .iter()
         .flat_map(|report| report.extract.gpus.iter().map(|gpu| gpu.nccl_rank.map(i64::from)))
         .collect();
+    let notes = notes(reports, &evidence, &judgement);
+    tables(&evidence, &judgement, &nccl_ranks, &limits, notes)
+}
+
+/// The same of records of NCCL's Inspector. What they cannot show is inconclusive.
+pub(super) fn from_records(log: &InspectorLog, arguments: &Arguments) -> Made {
+    let recorded = match inspected::from_log(log) {
+        Ok(recorded) => recorded,
+        Err(why) => {
+            let tables = vec![("verdict", verdict(&Verdict::Inconclusive(why), None))];
+            return Made { tables, ..Made::default() };
+        }
+    };
+    let evidence = recorded.evidence();
+    let limits = recorded.limits(limits(arguments));
+    let judgement = judge(&evidence, &limits);
+    let nccl_ranks: Vec<Option<i64>> = evidence.ranks.iter().map(|rank| Some(rank.rank)).collect();
+    let least_us = limits.least_ns / 1000;
+    let note = format!(
+        "a collective is taken to end on all ranks at once, by which no clock is needed; ranks that are less late than \
+         {least_us} us are not named"
+    );
+    tables(&evidence, &judgement, &nccl_ranks, &limits, vec![note])
+}
+
+fn limits(arguments: &Arguments) -> Limits {
+    Limits {
+        least_ns: arguments.number(&LEAST_US).saturating_mul(1000),
+        least_rounds: usize::try_from(arguments.number(&LEAST_ROUNDS)).unwrap_or(usize::MAX).max(1),
+    }
+}
+
+fn tables(
+    evidence: &Evidence,
+    judgement: &Judgement,
+    nccl_ranks: &[Option<i64>],
+    limits: &Limits,
+    notes: Vec<String>,
+) -> Made {
     Made {
         tables: vec![
-            ("verdict", verdict(&judgement)),
-            ("ranks", ranks(&evidence, &judgement, &nccl_ranks)),
-            ("nodes", nodes(&judgement)),
-            ("clocks", clocks(&judgement)),
-            ("instances", instances(&evidence, &judgement)),
+            ("verdict", verdict(&judgement.verdict, judgement.residual_ns)),
+            ("ranks", ranks(evidence, judgement, nccl_ranks)),
+            ("nodes", nodes(judgement)),
+            ("clocks", clocks(judgement)),
+            ("instances", instances(evidence, judgement)),
         ],
-        charts: chart(&evidence, &judgement, &limits).into_iter().collect(),
-        notes: notes(reports, &evidence, &judgement),
+        charts: chart(evidence, judgement, limits).into_iter().collect(),
+        notes,
         ..Made::default()
     }
 }
@@ -210,8 +251,8 @@ const PLAIN: Quantity = Quantity::Plain;
 const NS: Quantity = Quantity::Nanoseconds;
 
 /// One row per culprit; else one row that says why there is none.
-fn verdict(judgement: &Judgement) -> ResultTable {
-    let (word, why, culprits) = match &judgement.verdict {
+fn verdict(found: &Verdict, residual_ns: Option<u64>) -> ResultTable {
+    let (word, why, culprits) = match found {
         Verdict::Named(culprits) => ("straggler", None, culprits.as_slice()),
         Verdict::NoCulprit(why) => ("none", Some(why.as_str()), &[][..]),
         Verdict::Inconclusive(why) => ("inconclusive", Some(why.as_str()), &[][..]),
@@ -219,7 +260,7 @@ fn verdict(judgement: &Judgement) -> ResultTable {
     let rows = culprits.len().max(1);
     let of = |at: usize| culprits.get(at);
     let part = |at: usize| of(at).map(|culprit| &culprit.who);
-    let residual = judgement.residual_ns.and_then(|ns| i64::try_from(ns).ok());
+    let residual = residual_ns.and_then(|ns| i64::try_from(ns).ok());
     result_table(
         "Verdict",
         vec![

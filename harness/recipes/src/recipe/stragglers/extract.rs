@@ -284,6 +284,7 @@ pub(crate) fn evidence<'a>(reports: &[RankReport<'a>]) -> Evidence<'a> {
         ranks: ranks.collect(),
         sizes: reports.iter().flat_map(|report| report.extract.sizes.clone()).collect(),
         by_order: collectives().next().is_some() && collectives().all(|work| work.communicator.is_none()),
+        ends_assumed: false,
     }
 }
 

@@ -1,6 +1,10 @@
-//! Which rank or node of a job keeps the others waiting, from the reports of all its ranks. `crate::stragglers` finds it.
+//! Which rank or node of a job keeps the others waiting, from the reports of all its ranks, or from records of NCCL's
+//! Inspector. `crate::stragglers` finds it.
 
 pub(crate) mod extract;
+pub(crate) mod inspected;
+#[cfg(test)]
+mod inspected_tests;
 #[cfg(test)]
 mod tests;
 
@@ -77,17 +81,17 @@ const RESIDUAL: MetricSpec = MetricSpec::new(
 .per(&[Dim::Node])
 .blaming(Blames::Node);
 
-/// For profiled cases; no metrics unless every rank left a readable report.
+/// For profiled or inspected cases; no metrics unless every rank left a readable report, or records.
 pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "stragglers",
-    about: "ranks and nodes that keep the others waiting, from nsys reports",
+    about: "ranks and nodes that keep the others waiting, from nsys reports, or from records of NCCL's Inspector",
     metrics: &[LATE, LATE_SHARE, WAIT, OFFSET, RESIDUAL],
     // Host names are for `harness recipe`; a run knows the node of each report.
     tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &NVTX_EVENTS, &SESSION_START, &SYSTEM_ENV, &DIAGNOSTIC_EVENT],
     findings: &[ReportFinding::ALL, StragglerFinding::ALL],
     reads_nccl_log: false,
     compares_clocks: true,
-    reads_inspector: false,
+    reads_inspector: true,
     run: &run,
 };
 
@@ -101,6 +105,7 @@ finding_kinds! {
         Late = "straggler": Note,
         CollectivesUnequal = "collectives-unequal": Note,
         ClocksApart = "clocks-apart": Note,
+        NoTimes = "stragglers-no-times": NoNumber,
     }
 }
 
@@ -116,6 +121,11 @@ struct RankExtract<'a> {
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
     let files: Vec<&InputFile> = job.files_of(FileRole::NsysExport).collect();
+    let records = job.files_of(FileRole::Inspector).next();
+    if let Some(file) = records.filter(|_| files.is_empty() && job.expected_exports.is_empty()) {
+        by_records(job, file, &mut output);
+        return output;
+    }
     let mut reads = Vec::new();
     let mut whole = !files.is_empty();
     for file in &files {
@@ -153,6 +163,27 @@ fn run(job: &JobInput) -> Output {
     report_stragglers(&evidence, &judgement, &unknown, &RankNames::new(&reads), &mut output);
     put_metrics(job, &evidence, &judgement, &unknown, &mut output);
     output
+}
+
+fn by_records(job: &JobInput, file: &InputFile, output: &mut Output) {
+    let mut find = |why: String| {
+        output.findings.push(Finding::new(StragglerFinding::NoTimes.code(), why).file(&file.shown));
+    };
+    let unknown =
+        |why: &str| format!("stragglers unknown: {why}; list `nsys` first in `evidence` to find them");
+    let recorded = match inspected::from_job(job, file) {
+        Ok(recorded) => recorded,
+        Err(why) => return find(unknown(&why)),
+    };
+    let evidence = recorded.evidence();
+    let judgement = judge(&evidence, &recorded.limits(Limits::default()));
+    if let Verdict::Inconclusive(why) = &judgement.verdict {
+        return find(unknown(why));
+    }
+    find("records of NCCL's Inspector have no clocks: no `clock.offset` and `clock.residual`".to_owned());
+    let names = RankNames::from_ranks(&evidence);
+    report_stragglers(&evidence, &judgement, &BTreeSet::new(), &names, output);
+    put_metrics(job, &evidence, &judgement, &BTreeSet::new(), output);
 }
 
 /// Ranks of a communicator that not all of its ranks recorded: one of those may be late, and what these wait for it looks
@@ -196,6 +227,12 @@ impl RankNames {
         let single =
             reads.iter().filter(|read| read.extract.gpus.len() == 1).map(|read| i64::from(read.rank));
         RankNames { of_gpus: if is_world { of_gpus } else { BTreeMap::new() }, single: single.collect() }
+    }
+
+    /// Of ranks that are known by their numbers in the job.
+    fn from_ranks(evidence: &Evidence) -> RankNames {
+        let single = evidence.ranks.iter().map(|rank| rank.rank).collect();
+        RankNames { of_gpus: BTreeMap::new(), single }
     }
 
     fn name(&self, report: i64, gpu: Option<i64>) -> String {

@@ -83,6 +83,20 @@ fn a_dear_inspector_judges_no_bandwidth_and_is_named() {
 }
 
 #[test]
+fn a_job_that_neither_nsys_nor_inspector_records_is_its_own_control_run() {
+    let mut world = inspected(80.0, Some(100.0));
+    let log = PlannedJob { name: "k".into(), control_run: None, ..world.case.jobs[1].clone() };
+    world.case.jobs.push(log);
+    world.jobs.jobs.push(JobRecord { name: "k".into(), ..world.jobs.jobs[0].clone() });
+    world.analysis.jobs.insert("k".into(), JobAnalysis::default());
+    world.case.assertions[0].jobs.push("k".into());
+    world.rows.push(row("nccl.busbw", 100.0, &[(Dim::Job, "k")]));
+    let verdict = world.one();
+    assert_eq!((verdict.status, verdict.observed), (Status::Pass, Some(100.0)), "{}", verdict.message);
+    assert!(verdict.message.contains("judged by the run without NCCL Inspector"), "{}", verdict.message);
+}
+
+#[test]
 fn numbers_of_records_are_judged_by_the_job_that_left_them() {
     let mut world = inspected(80.0, Some(100.0));
     world.case.assertions[0].metric = "inspector.busbw".into();

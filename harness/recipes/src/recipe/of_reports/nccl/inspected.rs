@@ -1,8 +1,10 @@
-//! `nccl_msg` over records of NCCL's Inspector: the calls of each process in the place of those of its report. Of calls
-//! the order and the length are known, and not when they were.
+//! Recipes over records of NCCL's Inspector: the calls of each process in the place of those of its report. Of calls the
+//! order and the length are known, and not when they were.
 
-use super::msg::{Extract, NCCL_MSG, make};
-use crate::recipe::of_reports::{Input, Outcome, ReportCounts, ReportExtract, ReportRecipe};
+use super::msg::{self, NCCL_MSG};
+use super::sum::{self, NCCL_SUM};
+use crate::recipe::of_reports::stragglers::{self, STRAGGLERS};
+use crate::recipe::of_reports::{Input, Made, Outcome, ReportCounts, ReportExtract, ReportRecipe};
 use crate::report::Arguments;
 use logs::inspector::gathered::{self, Gathered};
 use logs::inspector::{InspectorLog, RankCall};
@@ -42,13 +44,16 @@ pub fn survey_records(
     recipe: &ReportRecipe<'_>,
     arguments: &Arguments,
 ) -> Result<Inspected, String> {
-    if recipe.name != NCCL_MSG.name {
+    let known = READERS.iter().find(|(name, _)| *name == recipe.name);
+    let Some((_, make)) = known else {
+        let names: Vec<String> = READERS.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let names = names.join(", ");
         return Err(format!(
             "`{}` needs reports of nsys: records of NCCL's Inspector have no times of host threads and other kernels; \
-             `{}` reads them",
-            recipe.name, NCCL_MSG.name
+             they are read by {names}",
+            recipe.name
         ));
-    }
+    };
     let read =
         File::open(path).and_then(|file| gathered::read_calls(BufReader::with_capacity(256 << 10, file)));
     let read = read.map_err(|error| format!("cannot be read: {error}"))?;
@@ -69,39 +74,15 @@ pub fn survey_records(
             "{shown}: calls left out, of which a rank of their communicator has no record: {left_out}"
         ));
     }
-    notes.push(format!(
-        "{shown}: records of NCCL's Inspector: no moments, threads, kernels and peers; all calls count, `warmup=N` leaves \
-         out the first"
-    ));
-    let processes = processes(&log, calls);
-    let extracts: Vec<ReportExtract<Extract>> = processes
-        .into_iter()
-        .map(|(rank, host, nccl)| ReportExtract {
-            rank,
-            file: format!("{shown} rank {rank}"),
-            host,
-            utc_epoch_ns: None,
-            extract: Extract { nccl, printed: None, has_lengths_only: true },
-        })
-        .collect();
-    let reports: Vec<ReportExtract<&Extract>> = extracts
-        .iter()
-        .map(|of| ReportExtract {
-            rank: of.rank,
-            file: of.file.clone(),
-            host: of.host.clone(),
-            utc_epoch_ns: None,
-            extract: &of.extract,
-        })
-        .collect();
-    let rows: u64 = extracts.iter().map(|of| of.extract.nccl.calls.len() as u64).sum();
-    let inputs = extracts.iter().map(|of| Input { path: path.to_owned(), shown: of.file.clone(), side: 0 });
+    let processes = processes(&log, calls, shown);
+    let inputs = processes.iter().map(|of| Input { path: path.to_owned(), shown: of.file.clone(), side: 0 });
     let inputs: Vec<Input> = inputs.collect();
+    let rows: u64 = processes.iter().map(|of| of.nccl.calls.len() as u64).sum();
     let seen = ReportCounts { with_data: inputs.len(), rows, ..ReportCounts::default() };
-    let made = if rows > 0 { make(&reports, arguments) } else { Default::default() };
+    let made = if rows > 0 { make(&log, processes, arguments) } else { Default::default() };
     notes.extend(made.notes);
     let outcome = Outcome {
-        recipe: NCCL_MSG.name.to_owned(),
+        recipe: recipe.name.to_owned(),
         tables: made.tables,
         charts: made.charts,
         notes,
@@ -110,6 +91,71 @@ pub fn survey_records(
         seen,
     };
     Ok(Inspected { outcome, inputs })
+}
+
+/// Makes the tables of a recipe. Calls of processes are those that all ranks of their communicator recorded.
+type MakeTables = fn(&InspectorLog, Vec<Process>, &Arguments) -> Made;
+
+/// The recipes that read records, by their names.
+const READERS: &[(&str, MakeTables)] =
+    &[(NCCL_MSG.name, messages), (NCCL_SUM.name, sums), (STRAGGLERS.name, late_ranks)];
+
+fn messages(_: &InspectorLog, processes: Vec<Process>, arguments: &Arguments) -> Made {
+    let extract = |nccl| msg::Extract { nccl, printed: None, has_lengths_only: true };
+    let extracts: Vec<_> = processes.into_iter().map(|process| process.report(extract)).collect();
+    let mut made = msg::make(&borrowed(&extracts), arguments);
+    made.notes.push(
+        "records of NCCL's Inspector: no moments, threads, kernels and peers; all calls count, `warmup=N` leaves out the \
+         first"
+            .to_owned(),
+    );
+    made
+}
+
+fn sums(_: &InspectorLog, processes: Vec<Process>, arguments: &Arguments) -> Made {
+    let calls = || processes.iter().flat_map(|process| &process.nccl.calls);
+    let without = calls().filter(|call| call.kernels.is_empty()).count();
+    let extract = |nccl: NcclCalls| sum::from_kernels(&nccl);
+    let extracts: Vec<_> = processes.into_iter().map(|process| process.report(extract)).collect();
+    let mut made = sum::make(&borrowed(&extracts), arguments);
+    let note = "records of NCCL's Inspector: times of kernels, waiting included, and not of host threads";
+    made.notes.push(match without {
+        0 => note.to_owned(),
+        some => format!("{note}; calls without a time of the GPU, which do not count: {some}"),
+    });
+    made
+}
+
+fn late_ranks(log: &InspectorLog, _: Vec<Process>, arguments: &Arguments) -> Made {
+    stragglers::from_records(log, arguments)
+}
+
+/// A process of the job with its calls.
+struct Process {
+    /// Its rank in the largest communicator.
+    rank: i64,
+    /// For messages.
+    file: String,
+    host: Option<String>,
+    nccl: NcclCalls,
+}
+
+impl Process {
+    fn report<T>(self, extract: impl FnOnce(NcclCalls) -> T) -> ReportExtract<T> {
+        let Process { rank, file, host, nccl } = self;
+        ReportExtract { rank, file, host, utc_epoch_ns: None, extract: extract(nccl) }
+    }
+}
+
+fn borrowed<T>(extracts: &[ReportExtract<T>]) -> Vec<ReportExtract<&T>> {
+    let reports = extracts.iter().map(|of| ReportExtract {
+        rank: of.rank,
+        file: of.file.clone(),
+        host: of.host.clone(),
+        utc_epoch_ns: None,
+        extract: &of.extract,
+    });
+    reports.collect()
 }
 
 /// The calls that all ranks of their communicator recorded, so that the n-th call is the same one on each; and how many are
@@ -142,10 +188,10 @@ fn function(log: &InspectorLog, call: &RankCall) -> Option<Function> {
 }
 
 /// Each process with its number, its host and its calls. The number is its rank in the largest communicator.
-fn processes(log: &InspectorLog, mut calls: Vec<RankCall>) -> Vec<(i64, Option<String>, NcclCalls)> {
-    type Process<'a> = (Option<&'a str>, Option<u64>, Option<usize>);
+fn processes(log: &InspectorLog, mut calls: Vec<RankCall>, shown: &str) -> Vec<Process> {
+    type Key<'a> = (Option<&'a str>, Option<u64>, Option<usize>);
     calls.sort_by_key(|call| (call.member, call.operation, call.number));
-    let mut processes: BTreeMap<Process<'_>, (u64, i64, Vec<RankCall>)> = BTreeMap::new();
+    let mut processes: BTreeMap<Key<'_>, (u64, i64, Vec<RankCall>)> = BTreeMap::new();
     for call in calls {
         let Some(member) = log.members.get(call.member) else { continue };
         // Without a process each rank of a communicator stands by itself.
@@ -157,11 +203,14 @@ fn processes(log: &InspectorLog, mut calls: Vec<RankCall>) -> Vec<(i64, Option<S
         }
         of_process.push(call);
     }
-    let with_calls = processes
-        .into_iter()
-        .map(|((host, ..), (_, number, calls))| (number, host.map(str::to_owned), nccl_calls(log, &calls)));
-    let mut all: Vec<_> = with_calls.collect();
-    all.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    let with_calls = processes.into_iter().map(|((host, ..), (_, rank, calls))| Process {
+        rank,
+        file: format!("{shown} rank {rank}"),
+        host: host.map(str::to_owned),
+        nccl: nccl_calls(log, &calls),
+    });
+    let mut all: Vec<Process> = with_calls.collect();
+    all.sort_by(|a, b| (a.rank, &a.host).cmp(&(b.rank, &b.host)));
     all
 }
 
@@ -249,10 +298,41 @@ mod tests {
     }
 
     #[test]
+    fn functions_are_summed_by_the_times_of_kernels() {
+        let first = call(0, 0, 100) + &call(0, 1, 300);
+        let host = call(1, 1, 60).replace("kernel_gpu", "kernel_cpu");
+        let outcome = made(&text(&[first, call(1, 0, 40) + &host]), "nccl_sum").expect("tables").outcome;
+        assert_eq!(cells(&outcome, "all_stats", "Name"), ["ncclAllReduce"]);
+        assert_eq!(cells(&outcome, "all_stats", "Total"), ["440000"]);
+        assert_eq!(cells(&outcome, "rank_stats", "Count"), ["2", "1"]);
+        assert_eq!(cells(&outcome, "size_stats", "Communicator"), ["0x4d"]);
+        assert_eq!(cells(&outcome, "size_stats", "Size Class"), ["1 MiB to 2 MiB"]);
+        let note = outcome.notes.last().expect("a note");
+        assert!(note.contains("not of host threads") && note.ends_with("do not count: 1"), "{note}");
+    }
+
+    #[test]
+    fn late_ranks_are_named_within_one_communicator_and_none_across_several() {
+        let rank = |rank: u32, us: u32| (0..20).map(|number| call(rank, number, us)).collect::<String>();
+        let outcome = made(&text(&[rank(0, 5000), rank(1, 4000)]), "stragglers").expect("tables").outcome;
+        assert_eq!(cells(&outcome, "verdict", "Verdict"), ["straggler"]);
+        assert_eq!(cells(&outcome, "verdict", "Rank"), ["1"]);
+        assert_eq!(cells(&outcome, "verdict", "Node"), ["n1"]);
+        assert!(cells(&outcome, "clocks", "Clock").is_empty());
+        let second = rank(0, 9) + &rank(1, 9);
+        let two = text(&[rank(0, 5000), rank(1, 4000), second.replace("0x4d", "0x4e")]);
+        let outcome = made(&two, "stragglers").expect("tables").outcome;
+        assert_eq!(cells(&outcome, "verdict", "Verdict"), ["inconclusive"]);
+        let why = cells(&outcome, "verdict", "Evidence");
+        assert!(why[0].starts_with("2 communicators: a rank may have waited in another one"), "{why:?}");
+        assert_eq!(cells(&outcome, "verdict", "Rank"), ["-"]);
+    }
+
+    #[test]
     fn what_needs_reports_and_what_breaks_off_is_refused_with_the_reason() {
         let whole = text(&[call(0, 0, 10), call(1, 0, 10)]);
-        let why = made(&whole, "nccl_sum").err().expect("refused");
-        assert!(why.starts_with("`nccl_sum` needs reports of nsys"), "{why}");
+        let why = made(&whole, "cuda_gpu_kern_sum").err().expect("refused");
+        assert!(why.starts_with("`cuda_gpu_kern_sum` needs reports of nsys"), "{why}");
         let why = made(whole.trim_end_matches("== end\n"), "nccl_msg").err().expect("refused");
         assert_eq!(why, "breaks off before its last line");
     }

@@ -8,7 +8,7 @@ use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportR
 use crate::report::Arguments;
 use crate::result_table::Quantity;
 use nsys::export::ExportError;
-use nsys::nccl::{NcclCalls, TABLES, is_of_nccl};
+use nsys::nccl::{Call, NcclCalls, TABLES, is_of_nccl};
 use nsys::trace::Trace;
 use nsys::trace::nvtx::{Ranges, Style};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,8 @@ pub(crate) const NCCL_SUM: ReportRecipe = ReportRecipe {
             size",
     definition: "ranges of the domain `NCCL` by name, from begin to end on their threads, which is not the time of the \
                  transfer: that is in `nccl_msg`. Classes of size have their lower border, a power of two, and not their \
-                 upper one; sizes are those of payloads, of one rank's part where a payload counts a part",
+                 upper one; sizes are those of payloads, of one rank's part where a payload counts a part. Of records of \
+                 NCCL's Inspector, the times are those of kernels, which hold the waiting for other ranks",
     arguments: &[],
     tables: TABLES,
     kind: RecipeKind::Together(&Across {
@@ -56,7 +57,7 @@ pub(crate) const NCCL_SUM: ReportRecipe = ReportRecipe {
 type Tallies = BTreeMap<Vec<String>, Tally>;
 
 #[derive(Serialize, Deserialize)]
-struct Extract {
+pub(super) struct Extract {
     functions: Tallies,
     sizes: Tallies,
 }
@@ -77,17 +78,38 @@ fn take(trace: &Trace, _: &Arguments) -> Result<Option<(Extract, u64)>, ExportEr
     let functions = functions.collect();
     let mut of_sizes: BTreeMap<Vec<String>, Vec<u64>> = BTreeMap::new();
     for call in NcclCalls::read(trace)?.iter().flat_map(|nccl| &nccl.calls) {
-        let communicator = call.communicator.map(super::communicator);
-        let class = call.bytes.map_or_else(|| NOT_RECORDED.to_owned(), class);
-        let words = vec![
-            communicator.unwrap_or_else(|| NOT_RECORDED.to_owned()),
-            call.function.name().to_owned(),
-            class,
-        ];
-        of_sizes.entry(words).or_default().push(call.ns());
+        of_sizes.entry(size_key(call)).or_default().push(call.ns());
     }
     let sizes = of_sizes.into_iter().map(|(words, values)| (words, Tally::from_values(&values))).collect();
     Ok((rows > 0).then_some((Extract { functions, sizes }, rows)))
+}
+
+/// Of calls of which only the time of their kernels is known. Those without one do not count.
+pub(super) fn from_kernels(nccl: &NcclCalls) -> Extract {
+    let (mut of_functions, mut of_sizes) = (BTreeMap::new(), BTreeMap::new());
+    for call in &nccl.calls {
+        let Some(kernel) = nccl.kernels_of(call).first() else { continue };
+        let ns = kernel.end.saturating_sub(kernel.start).max(0) as u64;
+        let values: &mut Vec<u64> = of_functions.entry(vec![call.function.name().to_owned()]).or_default();
+        values.push(ns);
+        let values: &mut Vec<u64> = of_sizes.entry(size_key(call)).or_default();
+        values.push(ns);
+    }
+    let tally = |(words, values): (Vec<String>, Vec<u64>)| (words, Tally::from_values(&values));
+    Extract {
+        functions: of_functions.into_iter().map(tally).collect(),
+        sizes: of_sizes.into_iter().map(tally).collect(),
+    }
+}
+
+/// Communicator, function and class of size.
+fn size_key(call: &Call) -> Vec<String> {
+    let communicator = call.communicator.map(super::communicator);
+    vec![
+        communicator.unwrap_or_else(|| NOT_RECORDED.to_owned()),
+        call.function.name().to_owned(),
+        call.bytes.map_or_else(|| NOT_RECORDED.to_owned(), class),
+    ]
 }
 
 const NOT_RECORDED: &str = "not recorded";
@@ -105,7 +127,7 @@ fn power(bits: u32) -> String {
     format!("{} {}", 1u64 << (bits % 10), UNITS[(bits / 10) as usize % UNITS.len()])
 }
 
-fn make(reports: &[ReportExtract<&Extract>], _: &Arguments) -> Made {
+pub(super) fn make(reports: &[ReportExtract<&Extract>], _: &Arguments) -> Made {
     type Rows = Vec<(Option<i64>, Vec<String>, Stats)>;
     let (mut all, mut sizes) = (Tallies::new(), Tallies::new());
     let mut of_ranks: Rows = Vec::new();
