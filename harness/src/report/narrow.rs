@@ -5,6 +5,8 @@ use terminal_size::{Width, terminal_size_of};
 
 /// What stands before the command of a line.
 const NEXT: &str = "next: ";
+/// A command that can be pasted: broken by us it would be two, and a terminal wraps it without that.
+const OWN: &str = "next: harness ";
 /// Of each further part of a line, beside what the line itself has.
 const INDENT: usize = 2;
 /// In fewer columns nothing can be read anyway.
@@ -53,9 +55,11 @@ fn break_line(broken: &mut String, line: &str, columns: usize) {
     }
 }
 
-/// Words; what stands between backticks, and the next command with its label where there is room for them, is one.
+/// Words; what stands between backticks is one, and so is the next command with its label. Of advice in words this holds
+/// only where there is room for it.
 fn parts(line: &str, room: usize) -> Vec<&str> {
-    let command = line.rfind(NEXT).filter(|at| letters(&line[*at..]) <= room).unwrap_or(line.len());
+    let is_one = |at: &usize| line[*at..].starts_with(OWN) || letters(&line[*at..]) <= room;
+    let command = line.rfind(NEXT).filter(is_one).unwrap_or(line.len());
     let words = &line[..command];
     let is_paired = words.matches('`').count() % 2 == 0;
     let (mut parts, mut start, mut is_quoted) = (Vec::new(), 0, false);
@@ -119,6 +123,8 @@ culprit p5-002 rdmap113s0: 4.8 GB/s (2 partners), 31 others at 12.0
         let path = "p".repeat(100);
         assert_eq!(break_lines(&format!("page: {path}"), 80), format!("page:\n  {path}"));
         assert_eq!(break_lines("an odd ` tick breaks", 12), "an odd `\n  tick\n  breaks");
+        let command = format!("  next: harness baseline propose --run {path}");
+        assert_eq!(break_lines(&command, 80), command);
         assert_eq!(letters("\x1b[31mred\x1b[0m é"), 5);
     }
 }
