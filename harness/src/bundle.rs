@@ -166,8 +166,13 @@ pub(crate) fn admit(opened: &Path, id: &str) -> Result<(), StoreError> {
 
 /// The same of a run without what its jobs left.
 pub(crate) fn admit_results(opened: &Path, id: &str) -> Result<(), StoreError> {
-    with_id(opened, id)?;
+    check_id(opened, id)?;
     store::mark_foreign(opened)
+}
+
+/// Checks that a folder has the plan of the run of that id.
+pub(crate) fn check_id(opened: &Path, id: &str) -> Result<(), StoreError> {
+    with_id(opened, id).map(drop)
 }
 
 fn with_id(opened: &Path, id: &str) -> Result<Stored, StoreError> {

@@ -236,7 +236,7 @@ fn a_part_that_was_blamed_is_remembered_cleared_and_reported_about_when_it_is_bl
     assert_eq!((&one["codes"][0], &one["simulated"]), (&Value::from("HRN-NIC-SLOW"), &Value::from(true)));
     let again = project.harness(&args(true));
     let before = again.stdout.lines().find(|line| line.starts_with("before: "));
-    let reported = "before: p5-002 rdmap113s0: named in 1 of the last 2 runs with it, last ";
+    let reported = "before: p5-002 rdmap113s0: named in 1 of the last 2 runs on this node, last ";
     assert!(before.is_some_and(|line| line.starts_with(reported)), "{}", again.all());
     let text = suspects("text");
     let line = text.stdout.lines().nth(1).unwrap_or_default();
@@ -276,7 +276,7 @@ fn hardware_that_came_under_an_old_name_is_not_suspected_for_the_old() {
         ran.stdout.lines().filter(|line| line.starts_with("before: ")).map(str::to_owned).collect()
     };
     assert!(
-        before(&ran)[0].starts_with("before: p5-002 rdmap113s0: named in 1 of the last 1 run"),
+        before(&ran)[0].starts_with("before: p5-002 rdmap113s0: named in the last run on this node, "),
         "{}",
         ran.all()
     );

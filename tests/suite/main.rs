@@ -113,6 +113,7 @@ mod stats_sources;
 mod stragglers;
 mod supervisor_script;
 mod sweep;
+mod terminal;
 mod tidy;
 mod training;
 mod training_hangs;

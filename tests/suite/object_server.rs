@@ -1,7 +1,7 @@
 //! A small S3 server for tests, on this machine: what `harness publish` asks of one, with faults that are planted. It
 //! notes every request, and every object that was written over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -252,7 +252,21 @@ impl ObjectServer {
             }
             ("GET", _) if query.contains_key("list-type") => {
                 let prefix = query.get("prefix").cloned().unwrap_or_default();
-                let listed = state.objects.iter().filter(|(key, _)| key.starts_with(&prefix)).map(|(key, bytes)| {
+                let is_flat = !query.contains_key("delimiter");
+                let below = |key: &String| {
+                    key.strip_prefix(&prefix).is_some_and(|rest| is_flat || !rest.contains('/'))
+                };
+                let folders: BTreeSet<&str> = state
+                    .objects
+                    .keys()
+                    .filter(|_| !is_flat)
+                    .filter_map(|key| Some(key.strip_prefix(&prefix)?.split_once('/')?.0))
+                    .collect();
+                let folders: String = folders
+                    .iter()
+                    .map(|name| format!("<CommonPrefixes><Prefix>{prefix}{name}/</Prefix></CommonPrefixes>"))
+                    .collect();
+                let listed = state.objects.iter().filter(|(key, _)| below(key)).map(|(key, bytes)| {
                     format!(
                         "<Contents><Key>{key}</Key><Size>{}</Size><LastModified>2026-01-01T00:00:00.000Z</LastModified>\
                          <ETag>{}</ETag></Contents>",
@@ -260,7 +274,8 @@ impl ObjectServer {
                         etag(bytes)
                     )
                 });
-                let text = format!("<ListBucketResult>{}</ListBucketResult>", listed.collect::<String>());
+                let text =
+                    format!("<ListBucketResult>{}{folders}</ListBucketResult>", listed.collect::<String>());
                 ok(&[], text.into_bytes())
             }
             ("GET" | "HEAD", _) => {

@@ -165,6 +165,13 @@ fn a_published_run_is_compared_shown_and_replayed_where_it_lies_and_is_foreign()
     assert_ended(&compared, 3, "both are the same run");
     assert_ended(&compared, 3, "fetched for this command");
     let raw = |(target, _): &&(String, u64)| target.contains("/raw/");
+    // The same of the runs below a URL, of which one was begun and never ended.
+    server.state().objects.insert("runs/begun/claim.json".into(), b"{}".to_vec());
+    let here = reader.run(&server, &["history", "nccl.busbw"]);
+    let there = reader.run(&server, &["history", "nccl.busbw", "--runs", "s3://bucket/runs"]);
+    assert_ended(&there, 0, "not counted: s3://bucket/runs/begun: nothing is published there");
+    assert_ended(&there, 0, "note: s3://bucket/runs: 1 run, ");
+    assert_eq!((here.code, here.stdout), (there.code, there.stdout), "{}", there.stderr);
     assert_eq!(server.state().sent.iter().filter(raw).count(), 0, "no raw file is needed to compare");
     assert_ended(&reader.run(&server, &["page", url, "--output", "out.html"]), 0, "out.html");
     let page = fs::read_to_string(reader.path("out.html")).expect("a page");
@@ -186,4 +193,7 @@ fn a_published_run_is_compared_shown_and_replayed_where_it_lies_and_is_foreign()
     server.state().objects.insert(key.into(), b"{}".to_vec());
     let ran = other.run(&server, &["compare", "latest", url]);
     assert!(ran.code == Some(2) && ran.stderr.contains("summary.json"), "{}", ran.all());
+    let ran = other.run(&server, &["history", "nccl.busbw", "--runs", "s3://bucket/runs"]);
+    assert_ended(&ran, 2, "no runs in `s3://bucket/runs`");
+    assert!(ran.stderr.contains("not counted: s3://bucket/runs/one/") && ran.stderr.contains("summary.json"));
 }

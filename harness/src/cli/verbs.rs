@@ -268,16 +268,26 @@ pub(super) fn names() -> Vec<String> {
 }
 
 /// What users of other programs type for one of ours.
-const ALIKE: [(&str, &str); 11] = [
+const ALIKE: [(&str, &str); 21] = [
     ("bench", "run"),
+    ("cancel", "clean"),
+    ("diff", "compare"),
     ("doctor", "inventory probe"),
+    ("download", "fetch"),
+    ("drain", "isolate --drain"),
     ("dry-run", "plan"),
+    ("kill", "clean"),
     ("ls", "list"),
     ("new", "init"),
+    ("probe", "inventory probe"),
     ("report", "runs show"),
     ("rm", "runs prune"),
     ("show", "runs show"),
+    ("status", "runs list"),
+    ("stop", "clean"),
     ("test", "run"),
+    ("undrain", "isolate --resume-drained"),
+    ("upload", "publish"),
     ("validate", "check"),
     ("version", "--version"),
 ];

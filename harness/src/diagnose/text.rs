@@ -1,6 +1,6 @@
 //! A diagnosis for a person: a line for each finding, and below it what shows it and what to change.
 
-use base::text::{count, show};
+use base::text::{command_line, count, show};
 use recipes::diagnosis::{Diagnosis, LimitFound};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -27,9 +27,9 @@ pub(super) fn render(of: Option<&str>, reports: usize, diagnosis: &Diagnosis, na
             "nothing limits them by more than 2 %: no exposed communication, idle time or copies"
         );
     }
-    let input: Vec<String> = named.iter().map(|path| show(&path.display().to_string())).collect();
+    let input: Vec<String> = named.iter().map(|path| path.display().to_string()).collect();
     for (at, finding) in diagnosis.findings.iter().enumerate() {
-        text.push_str(&card(at + 1, finding, &input.join(" ")));
+        text.push_str(&card(at + 1, finding, &command_line(&input)));
     }
     text
 }
@@ -55,5 +55,29 @@ fn seconds(ns: f64) -> String {
         s if s >= 100.0 => format!("{s:.0} s"),
         s if s >= 1.0 => format!("{s:.1} s"),
         s => format!("{:.1} ms", s * 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_the_command_of_a_finding_are_quoted_for_the_shell() {
+        let finding = LimitFound {
+            code: "idle",
+            share: 0.5,
+            what: "idle for 50 %".to_owned(),
+            evidence: Vec::new(),
+            change: "feed it",
+            recipe: "gpu_gaps",
+            table: "all",
+        };
+        let diagnosis = Diagnosis { findings: vec![finding], gpus: 1, ..Diagnosis::default() };
+        let text = render(None, 1, &diagnosis, &["job 17/a.sqlite", "b.sqlite"].map(PathBuf::from));
+        assert!(
+            text.contains("harness recipe gpu_gaps --input 'job 17/a.sqlite' b.sqlite --table all\n"),
+            "{text}"
+        );
     }
 }

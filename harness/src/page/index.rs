@@ -126,7 +126,11 @@ fn what_limits(folder: &Path, out: &mut dyn Write) -> io::Result<()> {
     let Some(read) = limits::read::<FolderDiagnosis>(&folder.join(limits::NAME)) else { return Ok(()) };
     writeln!(out, "<section class=\"card\" id=\"diagnosis\">\n<h2>What limits the work</h2>")?;
     match read {
-        Ok(diagnosis) => limits::write(&diagnosis.found, &diagnosis.input, out)?,
+        Ok(diagnosis) => {
+            // As on a command line; what is none is one name.
+            let inputs = shlex::split(&diagnosis.input).unwrap_or_else(|| vec![diagnosis.input.clone()]);
+            limits::write(&diagnosis.found, &inputs, out)?;
+        }
         Err(why) => writeln!(out, "<p>{} cannot be read: {}</p>", limits::NAME, escaped(&why))?,
     }
     writeln!(out, "</section>")
@@ -211,6 +215,34 @@ mod tests {
             ("核.html", "%E6%A0%B8.html"),
         ] {
             assert_eq!(address(Path::new(path)), link);
+        }
+    }
+
+    #[test]
+    fn the_inputs_of_a_diagnosis_are_words_of_its_commands_and_nothing_more() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let card = |input: &str| {
+            let finding = serde_json::json!({
+                "code": "idle", "share": 0.5, "what": "w", "change": "c", "recipe": "gpu_gaps", "table": "all"
+            });
+            let found = serde_json::json!({
+                "findings": [finding], "apart": null, "notes": [], "unreadable": [], "gpus": 1, "window_ns": 1.0
+            });
+            let text = serde_json::json!({ "format": 1, "input": input, "found": found }).to_string();
+            fs::write(folder.path().join(limits::NAME), text).expect("written");
+            let mut card = Vec::new();
+            what_limits(folder.path(), &mut card).expect("written");
+            String::from_utf8(card).expect("UTF-8")
+        };
+        for (input, words) in [
+            ("reports", "reports"),
+            ("'job 17' b.sqlite", "'job 17' b.sqlite"),
+            ("x; $(id)", "'x;' '$(id)'"),
+            ("not 'closed", r"'not '\''closed'"),
+        ] {
+            let command = format!("harness recipe gpu_gaps --input {words} --table all");
+            let card = card(input);
+            assert!(card.contains(&format!("<code>{}</code>", escaped(&command))), "{input}: {card}");
         }
     }
 

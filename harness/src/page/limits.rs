@@ -1,7 +1,7 @@
 //! What limits the work, as pages have it: the largest findings of some reports, what to change, and the command that shows
 //! each.
 
-use base::text::{count, shorten, show};
+use base::text::{command_line, count, shorten, show};
 use model::artefact::Format;
 use recipes::diagnosis::{Diagnosis, LimitFound};
 use recipes::result_table::escaped;
@@ -17,7 +17,7 @@ pub(crate) const NAME: &str = "diagnosis.json";
 pub(crate) const MOST_BYTES: u64 = 1 << 20;
 /// Findings of one diagnosis on a page.
 const MOST_FINDINGS: usize = 3;
-/// Letters of a sentence.
+/// Letters of a sentence, and of a command.
 const MOST_LETTERS: usize = 300;
 
 /// What a diagnosis says, as it is read back.
@@ -106,8 +106,8 @@ fn short(text: &str) -> String {
     escaped(&shorten(&show(text), MOST_LETTERS))
 }
 
-/// The notes and the largest findings; `input` is what the commands read.
-pub(crate) fn write(found: &FoundLimits, input: &str, out: &mut dyn Write) -> io::Result<()> {
+/// The notes and the largest findings; `inputs` are what the commands read.
+pub(crate) fn write(found: &FoundLimits, inputs: &[String], out: &mut dyn Write) -> io::Result<()> {
     let notes = found.apart.iter().chain(&found.notes).cloned();
     let unread = found.unreadable.iter().map(|(report, why)| format!("not read: {report}: {why}"));
     let said: Vec<String> = notes.chain(unread).collect();
@@ -127,7 +127,7 @@ pub(crate) fn write(found: &FoundLimits, input: &str, out: &mut dyn Write) -> io
     }
     writeln!(out, "<ol>")?;
     for finding in found.findings.iter().take(MOST_FINDINGS) {
-        entry(finding, input, out)?;
+        entry(finding, inputs, out)?;
     }
     writeln!(out, "</ol>")?;
     match found.findings.len().saturating_sub(MOST_FINDINGS) {
@@ -136,22 +136,57 @@ pub(crate) fn write(found: &FoundLimits, input: &str, out: &mut dyn Write) -> io
     }
 }
 
-fn entry(finding: &FoundLimit, input: &str, out: &mut dyn Write) -> io::Result<()> {
+fn entry(finding: &FoundLimit, inputs: &[String], out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
-        "<li><strong>{}</strong>: {}<p class=\"of\">change: {}; shown by <code>harness recipe {} --input {} --table {}</code></p></li>",
+        "<li><strong>{}</strong>: {}<p class=\"of\">change: {}; shown by <code>{}</code></p></li>",
         short(&finding.code),
         short(&finding.what),
         short(&finding.change),
-        short(&finding.recipe),
-        short(input),
-        short(&finding.table)
+        escaped(&command(finding, inputs))
     )
+}
+
+/// What shows the finding. Names may be anybody's, so each is quoted; names that would be cut are left out.
+fn command(finding: &FoundLimit, inputs: &[String]) -> String {
+    let line = |inputs: &[String]| {
+        let head = ["harness", "recipe", finding.recipe.as_str(), "--input"].map(str::to_owned);
+        let tail = ["--table", finding.table.as_str()].map(str::to_owned);
+        command_line(&[&head[..], inputs, &tail[..]].concat())
+    };
+    let whole = line(inputs);
+    match whole.chars().count() <= MOST_LETTERS {
+        true => whole,
+        false => shorten(&line(&["REPORTS".to_owned()]), MOST_LETTERS),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_command_of_a_finding_is_quoted_for_a_shell_and_for_the_page_and_never_cut() {
+        let finding = FoundLimit {
+            code: "idle".into(),
+            share: 0.5,
+            what: "idle for 50 %".into(),
+            change: "feed it".into(),
+            recipe: "nccl_sum".into(),
+            table: "a;b".into(),
+        };
+        let page = |inputs: &[String]| {
+            let mut page = Vec::new();
+            entry(&finding, inputs, &mut page).expect("written");
+            String::from_utf8(page).expect("UTF-8")
+        };
+        let text = page(&["job 17/it's <b>.sqlite".to_owned(), "b.sqlite".to_owned()]);
+        let command = r"harness recipe nccl_sum --input 'job 17/it'\''s <b>.sqlite' b.sqlite --table 'a;b'";
+        assert!(text.contains(&format!("<code>{}</code>", escaped(command))), "{text}");
+        assert!(!text.contains("<b>"), "{text}");
+        let many: Vec<String> = (0..100).map(|n| format!("reports/rank{n}.sqlite")).collect();
+        assert!(page(&many).contains("--input REPORTS --table "), "{}", page(&many));
+    }
 
     #[test]
     fn what_stands_in_the_place_of_a_diagnosis_is_an_error_and_nothing_is_nothing() {

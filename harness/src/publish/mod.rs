@@ -17,7 +17,7 @@ pub(crate) use failure::Failure;
 pub use manifest::manifest_paths;
 pub(crate) use prefix::Patience;
 pub use remote::readable_paths;
-pub(crate) use remote::{RemoteInputs, RunFiles, is_remote, open_run};
+pub(crate) use remote::{RemoteInputs, RunFiles, is_remote, open_run, open_runs};
 
 use base::text::{count, show};
 use indicatif::{BinaryBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};

@@ -226,6 +226,19 @@ impl Prefix {
         }
     }
 
+    /// The names directly below the prefix that have objects below them. No link is among them.
+    pub(super) async fn folders(&self) -> Result<Vec<String>, Failure> {
+        let root = Some(&self.root).filter(|root| !root.as_ref().is_empty());
+        let listed = self.bounded("", self.store().list_with_delimiter(root)).await?;
+        let listed = listed.map_err(|error| self.failure("", &error))?;
+        let names = listed.common_prefixes.iter().filter_map(|path| path.filename().map(str::to_owned));
+        let is_own = |name: &String| match &self.backend {
+            Backend::Folder(_, folder) => folder.join(name).symlink_metadata().is_ok_and(|it| it.is_dir()),
+            _ => true,
+        };
+        Ok(names.filter(is_own).collect())
+    }
+
     /// A part of an object of `of` bytes.
     pub(super) async fn range(&self, inner: &str, range: Range<u64>, of: u64) -> Result<Vec<u8>, Failure> {
         self.check_regular(inner)?;

@@ -5,6 +5,7 @@ use super::Report;
 use base::text::SIMULATED;
 use base::text::{count, show};
 use model::artefact::{CommonFailure, Summary};
+use model::exit_code;
 use std::fmt::Write;
 
 /// Lines of the tool's output that are shown.
@@ -27,7 +28,12 @@ pub fn broken(report: &Report) -> Option<String> {
         let _ = writeln!(text, "{SIMULATED}; seed: {}", summary.seed);
     }
     let _ = writeln!(text, "run folder: runs/{}/", show(&summary.run_id));
-    let _ = writeln!(text, "exit {}: the launcher, the image or the tool is broken", summary.exit_code);
+    let outcome = if summary.exit_code == exit_code::INCONCLUSIVE { "INCONCLUSIVE: " } else { "" };
+    let what = match failure.cause.as_str() {
+        "launch-failed" => "jobs could not be launched",
+        _ => "the launcher, the image or the tool is broken",
+    };
+    let _ = writeln!(text, "{outcome}{what} (exit {})", summary.exit_code);
     Some(text)
 }
 
@@ -78,6 +84,11 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("  line 8\\x1b[2J\n") && !text.contains("line 5"), "{text}");
+        assert!(text.ends_with("\nthe launcher, the image or the tool is broken (exit 1)\n"), "{text}");
         assert!(text.lines().count() <= 10, "{text}");
+        made.summary.exit_code = exit_code::INCONCLUSIVE;
+        made.summary.common_failure.as_mut().expect("a failure").cause = "launch-failed".into();
+        let text = broken(&made.report()).expect("a common failure");
+        assert!(text.ends_with("\nINCONCLUSIVE: jobs could not be launched (exit 3)\n"), "{text}");
     }
 }

@@ -17,6 +17,7 @@ mod last_line;
 mod list;
 mod markdown;
 pub mod metrics;
+pub(crate) mod narrow;
 mod pace;
 mod paint;
 mod past_lines;

@@ -2,6 +2,7 @@
 //! It has no clock: the caller passes the time, which is simulated in a simulated run.
 
 use super::judged_case;
+use super::narrow;
 use super::pace::{Pace, clock};
 use base::nodeset;
 use base::text::{count, duration, show};
@@ -250,7 +251,7 @@ impl Progress {
                 self.last_line = self.now;
             }
             Out::Bars { all, .. } => {
-                let _ = all.println(line);
+                let _ = all.println(narrow::fit(line, stderr()));
             }
             Out::Silent => {}
         }

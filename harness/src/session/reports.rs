@@ -6,7 +6,7 @@ use super::output::{print_quietly, report_error};
 use super::{github, webhook};
 use crate::panics;
 use crate::pipeline::{self, Finished};
-use crate::report::{self, Ending, JunitTarget, Report, ReportError, RequestedReport, Unprinted};
+use crate::report::{self, Ending, JunitTarget, Report, ReportError, RequestedReport, Unprinted, narrow};
 use libtest_mimic::{ColorSetting, FormatSetting};
 use model::artefact::{Plan, Summary};
 use model::exit_code;
@@ -152,11 +152,11 @@ fn print(report: &Report, is_streamed: bool, before: &[String], options: &RunOpt
         return;
     }
     if let Some(text) = report::broken(report) {
-        return print_quietly(&text);
+        return print_quietly(&narrow::fit(&text, io::stdout()));
     }
     let junit = options.junit.as_ref().map(|path| path.display().to_string());
-    let closing =
-        report::closing(report, Ending { before, junit: junit.as_deref(), color, verbose: options.verbose });
+    let ending = Ending { before, junit: junit.as_deref(), color, verbose: options.verbose };
+    let closing = narrow::fit(&report::closing(report, ending), io::stdout());
     if options.libtest.format.is_none() {
         let cases = match options.libtest.quiet {
             true => String::new(),

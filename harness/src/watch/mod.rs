@@ -5,7 +5,7 @@ mod web;
 
 use self::follow::run_state;
 use self::web::PageServer;
-use crate::report::{self, Ending, Mode, Progress, Report, RunState};
+use crate::report::{self, Ending, Mode, Progress, Report, RunState, narrow};
 use crate::session::execution::new_runtime;
 use crate::session::stored;
 use crate::stored_page::{PageArtefacts, disbelieve};
@@ -239,6 +239,6 @@ fn print_end(stored: &Stored, summary: &Summary, color: bool) -> Result<i32, Str
     let text = report::broken(&report)
         .unwrap_or_else(|| report::closing(&report, Ending { color, ..Ending::default() }));
     // A reader that has gone away needs no error.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    let _ = io::stdout().lock().write_all(narrow::fit(&text, io::stdout()).as_bytes());
     Ok(summary.exit_code)
 }

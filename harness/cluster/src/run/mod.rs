@@ -290,7 +290,7 @@ impl<'a> Runner<'a> {
             return;
         }
         if let Some(code) = interrupt::asked() {
-            self.stop(if code == model::exit_code::TERMINATED { "terminated" } else { "interrupted" });
+            self.stop(if code == model::exit_code::TERMINATED { "SIGTERM" } else { "Ctrl-C" });
         } else if self.plan.limit_s.is_some_and(|limit| self.clock.elapsed().as_secs() >= limit) {
             self.stop(&format!(
                 "the run's time limit of {} s has passed",

@@ -8,6 +8,8 @@ mod text;
 use super::home;
 use crate::accept::certificate_files;
 use crate::error::Error;
+use crate::memory;
+use crate::publish::{is_remote, open_runs};
 use crate::report::not_counted;
 use crate::session::load;
 use base::text::show;
@@ -51,8 +53,9 @@ pub(super) struct HistoryArgs {
     /// The inventory, whose kind is the default
     #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
     inventory: String,
-    /// The folder of runs; by default the project's
-    #[arg(long, value_name = "DIR")]
+    /// The folder of runs, or the URL below which runs are published, such as `s3://BUCKET/runs`, of which the newest 100
+    /// are read; by default the project's
+    #[arg(long, value_name = "DIR|URL")]
     runs: Option<PathBuf>,
     /// How many of the newest runs a metric is read from
     #[arg(long, value_name = "N", default_value_t = 1_000, conflicts_with = "suspects")]
@@ -70,8 +73,21 @@ pub(super) fn run(args: &HistoryArgs) -> Result<i32, Error> {
         let why = format!("no runs here yet; make one with `harness run --suite NAME`{of_delivery}");
         return Err(Error::Usage(why));
     }
-    let Outlines { past, notes, .. } = past::outlines(&folder, None).map_err(Error::Usage)?;
-    notes.iter().for_each(|note| eprintln!("{}", show(note)));
+    let remote = match &args.runs {
+        Some(url) if is_remote(url) => {
+            memory::limit();
+            Some(open_runs(&url.to_string_lossy(), args.last)?)
+        }
+        _ => None,
+    };
+    let past = match &remote {
+        Some(runs) => past::read(runs.folder()).map_err(Error::Usage)?,
+        None => {
+            let Outlines { past, notes, .. } = past::outlines(&folder, None).map_err(Error::Usage)?;
+            notes.iter().for_each(|note| eprintln!("{}", show(note)));
+            past
+        }
+    };
     if past.runs.is_empty() {
         eprint!("{}", not_counted(&past));
         let folder = folder.display();

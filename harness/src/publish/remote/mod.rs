@@ -4,6 +4,7 @@
 mod columns;
 mod listing;
 mod run;
+mod runs;
 
 use super::failure::Failure;
 use super::prefix::{Patience, Prefix};
@@ -14,6 +15,7 @@ pub use listing::readable_paths;
 use listing::{Listed, listing};
 use nsys::export::{SourceGuard, register};
 pub(crate) use run::RunFiles;
+use runs::RemoteRuns;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,11 @@ pub(crate) fn is_remote(input: &Path) -> bool {
 /// The run that is published at a URL, as long as the value is held.
 pub(crate) fn open_run(url: &str, files: RunFiles) -> Result<Stored, Failure> {
     run::open(url, files, PATIENCE)
+}
+
+/// The newest of the runs that are published below a URL, at most so many.
+pub(crate) fn open_runs(url: &str, most: usize) -> Result<RemoteRuns, Failure> {
+    RemoteRuns::open(url, most, PATIENCE)
 }
 
 /// The inputs of a command, those in stores opened. What was brought is removed with this value.

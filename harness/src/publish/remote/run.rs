@@ -9,7 +9,9 @@ use super::super::{bar, block_on};
 use crate::bundle;
 use base::text::{count, show};
 use indicatif::BinaryBytes;
+use std::fmt::Display;
 use std::fs;
+use std::path::Path;
 use store::{Scratch, Stored};
 
 /// What a command reads of a run.
@@ -30,13 +32,26 @@ impl RunFiles {
     }
 }
 
-/// The run that is published there.
-pub(super) fn open(url: &str, files: RunFiles, patience: Patience) -> Result<Stored, Failure> {
-    let refused = |why: &dyn std::fmt::Display| Failure::refused(format!("{}: {why}", show(url)));
-    let scratch = Scratch::new().map_err(|error| refused(&format!("no private folder: {error}")))?;
+/// What was brought of a published run.
+pub(super) struct BroughtRun {
+    pub(super) id: String,
+    pub(super) files: usize,
+    /// How many are published.
+    pub(super) of: usize,
+    pub(super) bytes: u64,
+}
+
+/// Fetches the run that is published there into a folder of its id below a private one. Where that fails nothing stays.
+pub(super) fn bring_run(
+    url: &str,
+    files: RunFiles,
+    above: &Path,
+    patience: Patience,
+) -> Result<BroughtRun, Failure> {
+    let refused = |why: &dyn Display| Failure::refused(format!("{}: {why}", show(url)));
     let prefix = Prefix::open(url, patience, false)?;
     cluster::interrupt::watch();
-    let id = block_on(async {
+    block_on(async {
         prefix.check_credentials().await?;
         let manifest = read_manifest(&prefix).await?;
         if !manifest.is_run() {
@@ -44,22 +59,33 @@ pub(super) fn open(url: &str, files: RunFiles, patience: Patience) -> Result<Sto
         }
         let wanted: Vec<&ManifestFile> = manifest.files.iter().filter(|file| files.has(file)).collect();
         let bytes = wanted.iter().fold(0u64, |sum, file| sum.saturating_add(file.bytes));
-        check_room(scratch.path(), bytes).map_err(|why| refused(&why))?;
-        let folder = scratch.path().join(&manifest.name);
-        fs::create_dir(&folder).map_err(|error| refused(&error))?;
+        check_room(above, bytes).map_err(|why| refused(&why))?;
+        let folder = above.join(&manifest.name);
+        fs::create_dir(&folder).map_err(|error| refused(&format!("{}: {error}", show(&manifest.name))))?;
         let bar = bar(bytes);
         let brought = bring(&prefix, &wanted, &folder, &bar).await;
         bar.finish_and_clear();
-        brought?;
-        eprintln!(
-            "note: {}: {} of {}, {}, fetched for this command",
-            show(url),
-            wanted.len(),
-            count(manifest.files.len(), "file"),
-            BinaryBytes(bytes)
-        );
-        Ok(manifest.name)
-    })?;
+        if let Err(failure) = brought {
+            // The private folder is removed with the command in any case.
+            let _ = fs::remove_dir_all(&folder);
+            return Err(failure);
+        }
+        let (files, of) = (wanted.len(), manifest.files.len());
+        Ok(BroughtRun { id: manifest.name, files, of, bytes })
+    })
+}
+
+/// The run that is published there.
+pub(super) fn open(url: &str, files: RunFiles, patience: Patience) -> Result<Stored, Failure> {
+    let refused = |why: &dyn Display| Failure::refused(format!("{}: {why}", show(url)));
+    let scratch = Scratch::new().map_err(|error| refused(&format!("no private folder: {error}")))?;
+    let BroughtRun { id, files: brought, of, bytes } = bring_run(url, files, scratch.path(), patience)?;
+    eprintln!(
+        "note: {}: {brought} of {}, {}, fetched for this command",
+        show(url),
+        count(of, "file"),
+        BinaryBytes(bytes)
+    );
     let folder = scratch.path().join(&id);
     let here = folder.display().to_string();
     let within = |error: store::StoreError| refused(&error.to_string().replace(&here, "the run"));

@@ -80,5 +80,5 @@ fn render_case(context: &Context, case: &str, kept: &CaseDiagnosis, out: &mut dy
         context.link(&file, NAME)
     )?;
     let input = format!("runs/{}/cases/{case}/raw/{}", context.report.summary.run_id, kept.job);
-    limits::write(found, &input, out)
+    limits::write(found, &[input], out)
 }

@@ -310,12 +310,14 @@ pub fn before(past: &Past, simulated: bool, inventory: &str, culprits: &[Culprit
             }
             let role = if suspect.culprit.is_empty() { "suspected" } else { "named" };
             let last = suspect.blamed().last().and_then(|at| past.runs.get(*at));
-            let last = last.map(|run| format!(", last {}", run.made)).unwrap_or_default();
-            lines.push(format!(
-                "before: {node} {}: {role} in {times} of the last {} with it{last}",
-                suspect.component.part,
-                count(of, "run")
-            ));
+            let last = last.map(|run| format!("{} UTC", run.made)).unwrap_or_default();
+            let part = &suspect.component.part;
+            lines.push(match of {
+                1 => format!("before: {node} {part}: {role} in the last run on this node, {last}"),
+                of => format!(
+                    "before: {node} {part}: {role} in {times} of the last {of} runs on this node, last {last}"
+                ),
+            });
         }
     }
     lines
