@@ -2,7 +2,7 @@
 
 use super::kubectl::{is_of_server, refusals};
 use super::state::{PodState, read};
-use super::{GET, left_file};
+use super::{GET, HOSTS, left_file};
 use std::fs;
 use std::os::unix::fs::chown;
 
@@ -133,6 +133,26 @@ fn what_the_server_refuses_for_a_running_pod_is_no_fault_of_its_node() {
         let refusal = refusals(stderr.as_bytes()).pop().expect("a refusal");
         assert_eq!(is_of_server(&refusal), is_of_the_server, "{refusal}");
     }
+}
+
+/// A run that is resumed makes another pod in the place of one that is gone, with another address.
+#[test]
+fn a_pod_that_was_replaced_is_found_by_its_new_address() {
+    let there = tempfile::tempdir().expect("a folder");
+    let file = there.path().join("hosts");
+    let own = "127.0.0.1\tlocalhost\n10.0.0.1\tn1\n";
+    fs::write(&file, own).expect("written");
+    let introduce = |lines: &[&str]| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", HOSTS, "sh"]).arg(&file).args(lines);
+        assert!(command.status().expect("sh").success());
+        fs::read_to_string(&file).expect("read").replace(own, "")
+    };
+    let first = "10.0.0.1 n1\n10.0.0.2 n2.x\n";
+    assert_eq!(introduce(&["10.0.0.1 n1", "10.0.0.2 n2.x"]), first);
+    assert_eq!(introduce(&["10.0.0.1 n1", "10.0.0.2 n2.x"]), first, "known already");
+    let replaced = introduce(&["10.0.0.1 n1", "10.0.0.9 n2.x", "10.0.0.3 n2-x"]);
+    assert_eq!(replaced, "10.0.0.1 n1\n10.0.0.9 n2.x\n10.0.0.3 n2-x\n");
 }
 
 #[test]
