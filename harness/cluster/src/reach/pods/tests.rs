@@ -88,6 +88,37 @@ fn a_container_beside_ours_decides_nothing() {
     assert_eq!(pod("Running", "False", "ReadinessGatesNotReady", proxy, runs).0, PodState::Running);
 }
 
+/// As kubelets report it: our container waits for one of a webhook that pulls no image, or that has failed.
+#[test]
+fn a_container_that_keeps_ours_from_its_start_is_the_cause() {
+    let state = |phase: &str, deleted: &str, before: &str, beside: &str, work: &str| {
+        let list = format!(
+            r#"{{"items":[{{"metadata":{{"name":"a","uid":"u"{deleted}}},"status":{{"phase":"{phase}",
+            "initContainerStatuses":[{before}],"containerStatuses":[{beside}{{"name":"work","state":{work}}}]}}}}]}}"#
+        );
+        read(list.as_bytes()).expect("a list").remove("a").expect("a pod").state
+    };
+    let waits = |why: &str| PodState::Waiting(why.to_owned());
+    let over = |why: &str| PodState::Over(why.to_owned());
+    let pulls =
+        r#"{"name":"proxy-init","state":{"waiting":{"reason":"ImagePullBackOff","message":"Back-off"}}}"#;
+    let done = r#"{"name":"proxy-init","state":{"terminated":{"exitCode":0,"reason":"Completed"}}}"#;
+    let failed = r#"{"name":"proxy-init","state":{"terminated":{"exitCode":2,"reason":"Error"}}}"#;
+    let initializing = r#"{"waiting":{"reason":"PodInitializing"}}"#;
+    let cause = "container proxy-init: ImagePullBackOff: Back-off";
+    assert_eq!(state("Pending", "", pulls, "", initializing), waits(cause));
+    assert_eq!(state("Pending", "", done, "", initializing), waits("PodInitializing"));
+    assert_eq!(state("Pending", "", done, &format!("{pulls},"), r#"{"running":{}}"#), waits(cause));
+    let own = r#"{"waiting":{"reason":"ErrImagePull","message":"no such image"}}"#;
+    assert_eq!(state("Pending", "", pulls, "", own), waits("ErrImagePull: no such image"));
+    let failure = "container proxy-init: Error: exit code 2";
+    assert_eq!(state("Failed", "", failed, "", initializing), over(failure));
+    assert_eq!(state("Failed", "", "", "", initializing), over("it ended before its container began"));
+    let deleted = r#","deletionTimestamp":"2026-01-01T00:00:00Z""#;
+    let gone = over("it is being deleted: somebody deleted or evicted it");
+    assert_eq!(state("Pending", deleted, done, "", initializing), gone);
+}
+
 /// As kubectl prints what Kyverno, PodSecurity and a quota refuse; and the last line of a program that has no such mark.
 #[test]
 fn a_refusal_of_several_lines_is_one_and_warnings_are_none() {
