@@ -2,9 +2,12 @@
 
 use super::kubectl::{is_of_server, refusals};
 use super::state::{PodState, read};
-use super::{GET, HOSTS, left_file};
+use super::{GET, HOSTS, PUT, left_file};
+use base::digest::sha256;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::chown;
+use std::process::{Child, Command, Stdio};
 
 /// Pods of Kubernetes 1.20.
 const LIST: &str = include_str!("pods.json");
@@ -174,7 +177,7 @@ fn a_pod_that_was_replaced_is_found_by_its_new_address() {
     let own = "127.0.0.1\tlocalhost\n10.0.0.1\tn1\n";
     fs::write(&file, own).expect("written");
     let introduce = |lines: &[&str]| {
-        let mut command = std::process::Command::new("sh");
+        let mut command = Command::new("sh");
         command.args(["-c", HOSTS, "sh"]).arg(&file).args(lines);
         assert!(command.status().expect("sh").success());
         fs::read_to_string(&file).expect("read").replace(own, "")
@@ -196,7 +199,7 @@ fn a_file_of_another_user_or_in_a_folder_of_one_is_not_read_from_a_pod() {
     let get = || {
         let (above, own) = left_file::split(&file);
         let arguments = ["-c", GET, "get", "mark", &file, "100", above, own];
-        let output = std::process::Command::new("sh").args(arguments).output().expect("sh");
+        let output = Command::new("sh").args(arguments).output().expect("sh");
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         (printed.contains("hidden"), String::from_utf8_lossy(&output.stderr).trim_end().to_owned())
     };
@@ -211,4 +214,37 @@ fn a_file_of_another_user_or_in_a_folder_of_one_is_not_read_from_a_pod() {
             chown(path(level), Some(0), None).expect("given back");
         }
     }
+}
+
+/// A shell whose stream broke lives until it sees that, which may be while a later one writes the same file.
+#[test]
+fn an_attempt_that_ends_late_does_not_undo_the_next_one() {
+    let there = tempfile::tempdir().expect("a folder");
+    let file = there.path().join("run/job.sh").display().to_string();
+    let begin = |mark: &str| -> Child {
+        let (above, own) = left_file::split(&file);
+        let mut command = Command::new("sh");
+        command.args(["-c", PUT, "put", mark, &file, "5", &sha256(b"hello"), above, own]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sh")
+    };
+    let is_writing = |child: &mut Child, mark: &str| {
+        let part = there.path().join(format!("run/job.sh.{mark}.part"));
+        while !part.exists() {
+            assert!(child.try_wait().expect("asked").is_none(), "it ended before it wrote");
+            std::thread::yield_now();
+        }
+    };
+    let (one, two) = ("0123456789abcdef", "fedcba9876543210");
+    let mut first = begin(one);
+    is_writing(&mut first, one);
+    let mut second = begin(two);
+    is_writing(&mut second, two);
+    // Its stream ends without a byte.
+    let first = first.wait_with_output().expect("an end");
+    assert!(!String::from_utf8_lossy(&first.stdout).ends_with(" 0\n"), "{first:?}");
+    second.stdin.take().expect("a pipe").write_all(b"hello").expect("written");
+    let second = second.wait_with_output().expect("an end");
+    assert!(String::from_utf8_lossy(&second.stdout).ends_with(&format!("ends {two} 0\n")), "{second:?}");
+    assert_eq!(fs::read(&file).expect("a file"), b"hello");
+    assert_eq!(fs::read_dir(there.path().join("run")).expect("a folder").count(), 1, "nothing is left");
 }
