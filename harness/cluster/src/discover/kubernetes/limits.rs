@@ -147,6 +147,9 @@ impl Found {
             self.why.push(format!("{name} gives a pod that asks for none {key} {given}"));
         } else if let Some((_, most)) = most {
             self.why.push(format!("{name} takes no pod without a limit of {key}, at most {most}"));
+        } else if !limit["maxLimitRequestRatio"][key].is_null() {
+            self.why
+                .push(format!("{name} takes no pod without a limit of {key}, by its maxLimitRequestRatio"));
         } else if let Some((_, least)) = least.filter(|(least, _)| *least > asked(key)) {
             self.why.push(format!("{name} wants at least {key} {least}"));
         }
@@ -304,6 +307,9 @@ mod tests {
         assert_eq!(tiny.wanted(2, room())[0].value, None);
         let why = "pods need `memory` in [reach], and no value is known that is large enough: LimitRange small gives ";
         assert!(notes(&tiny)[0].starts_with(why), "{:?}", notes(&tiny));
+        let ratio = range(json!([{ "type": "Pod", "maxLimitRequestRatio": { "cpu": "2" } }]));
+        let why = "pods ask for cpu = 172: LimitRange small takes no pod without a limit of cpu, by its maxLimitRequestRatio";
+        assert_eq!(notes(&ratio), [why]);
         let least = range(json!([{ "type": "Container", "min": { "cpu": "4" } }]));
         assert_eq!(notes(&least), ["pods ask for cpu = 172: LimitRange small wants at least cpu 4"]);
     }
