@@ -50,16 +50,16 @@ fn by_scope(scope: &str, operator: &str, values: &Value) -> Counted {
         ("PriorityClass", "Exists") => Counted::OfPriority("any".to_owned()),
         ("PriorityClass", "In") => {
             let names = values.as_array().into_iter().flatten().filter_map(Value::as_str);
-            Counted::OfPriority(shown(&names.collect::<Vec<_>>().join(" or ")))
+            Counted::OfPriority(printable(&names.collect::<Vec<_>>().join(" or ")))
         }
         _ => Counted::Unclear(format!(
             "its scope `{}` is not known here",
-            shown(&format!("{scope} {operator}"))
+            printable(&format!("{scope} {operator}"))
         )),
     }
 }
 
-fn shown(text: &str) -> String {
+fn printable(text: &str) -> String {
     shorten(&show(text.trim()), LONGEST)
 }
 
