@@ -288,12 +288,14 @@ fn a_pod_that_ends_while_its_job_runs_costs_that_job_alone_and_has_no_culprit() 
 }
 
 #[test]
-fn a_server_that_is_away_for_a_moment_is_asked_to_delete_again() {
+fn a_server_that_is_away_for_a_moment_is_asked_to_make_and_to_delete_pods_again() {
     let bench = Bench::new();
+    bench.0.write("kube/away-create", "1\n");
     bench.0.write("kube/away-delete", "1\n2\n3\n");
     let ran = bench.suite();
     assert_eq!(ran.code, Some(0), "{}", all(&ran));
     assert_eq!(bench.pods(), Vec::<PathBuf>::new());
+    assert_eq!(bench.calls("create"), 2);
     assert!(bench.calls("delete") > 2, "some calls are refused: {}", bench.calls("delete"));
 }
 

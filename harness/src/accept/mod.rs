@@ -4,6 +4,7 @@
 mod acceptance_session;
 pub(crate) mod certificate;
 pub(crate) mod certificate_files;
+pub(crate) mod contexts;
 mod cost_estimate;
 mod delivery;
 pub(crate) mod hardware_numbers;

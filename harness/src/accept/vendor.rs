@@ -2,12 +2,13 @@
 //! no text. What a name is replaced by is `accept::pseudonyms`' business.
 
 use super::certificate::VENDOR;
+use super::contexts::contexts;
 use super::delivery::{Delivery, RECORD, Stopped, machinery};
 use super::hardware_numbers::{HardwareNumbers, NumberFinder};
 use super::messages;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use store::{self, CHECKSUMS, Home, checksums};
 use verdict::accept::pseudonyms::Pseudonyms;
 use verdict::accept::site_names;
@@ -110,6 +111,11 @@ fn known(home: &Home, delivery: &Delivery) -> Pseudonyms {
         [("/delivery", folder.to_string_lossy()), ("/project", home.path().to_string_lossy())]
     {
         site_names::add(&mut pseudonyms, &delivery.inventory, other, &name);
+    }
+    let runs = fs::read_dir(delivery.folder.join("runs")).into_iter().flatten().flatten();
+    let runs: Vec<PathBuf> = runs.map(|run| run.path()).collect();
+    for (at, context) in contexts(runs.iter().map(PathBuf::as_path)).iter().enumerate() {
+        site_names::add(&mut pseudonyms, &delivery.inventory, &format!("context-{}", at + 1), context);
     }
     pseudonyms
 }

@@ -4,6 +4,7 @@
 use super::Report;
 use super::culprit_line::{evidence, next_command, subject};
 use super::last_line::{is_in_part, last_line};
+use base::redact::mask_accounts;
 use base::text::{cap, count, show};
 use model::exit_code;
 use std::fmt::Write;
@@ -45,7 +46,7 @@ pub(crate) fn annotations(report: &Report) -> String {
         let level = if summary.exit_code == exit_code::FAILED { "error" } else { "warning" };
         line(&mut text, level, &format!("{simulated}harness"), &last_line(report));
     }
-    text
+    mask_accounts(&text)
 }
 
 /// By GitHub's rules: a message keeps all but `%` and line ends, and a title loses `:` and `,` too.

@@ -20,6 +20,7 @@ pub(crate) use growing::GrowingJunit;
 use super::explained::Explanations;
 use super::{Report, ReportError, unlaunched};
 use crate::report::text::{own_name, place};
+use base::redact::mask_accounts;
 use base::text::SIMULATED;
 use base::text::{cap, show, show_lines};
 use junit_report::{Duration, OffsetDateTime, TestCase, TestResult, TestSuite};
@@ -42,7 +43,8 @@ pub fn junit(report: &Report) -> Result<Vec<u8>, ReportError> {
 
 /// The document for a reader, with less and less detail of what passed until it is small enough to be read.
 pub(crate) fn junit_for(report: &Report, target: &JunitTarget) -> Result<Vec<u8>, ReportError> {
-    within(report, target, MOST_BYTES)
+    let document = within(report, target, MOST_BYTES)?;
+    Ok(mask_accounts(&String::from_utf8_lossy(&document)).into_bytes())
 }
 
 fn within(report: &Report, target: &JunitTarget, most_bytes: usize) -> Result<Vec<u8>, ReportError> {

@@ -7,6 +7,7 @@ use super::last_line::last_line;
 use super::paint::Paint;
 use super::terminal::{counts, coverage};
 use super::{Report, broken, reds, skipped};
+use base::redact::mask_accounts;
 use base::text::{SIMULATED, count, duration, shorten, show};
 use model::artefact::{CaseEnd, Summary};
 use std::fmt::Write;
@@ -46,7 +47,7 @@ pub(crate) fn markdown(report: &Report) -> String {
         paragraph(&mut text, &format!("Interrupted: {}", code(why)));
     }
     paragraph(&mut text, &about(summary));
-    text
+    mask_accounts(&text)
 }
 
 /// At most so many bytes of a summary: whole lines, and one that says that others are missing. Empty where there is no room

@@ -134,6 +134,7 @@ pub struct ReportError(pub String);
 mod tests {
     use super::*;
     use crate::report::fixture::Reported as _;
+    use model::artefact::{Format, Launcher, kubectl_command};
 
     #[test]
     fn every_file_of_a_simulated_run_is_marked_simulated() {
@@ -142,5 +143,38 @@ mod tests {
             let text = String::from_utf8((reporter.render)(&made.report()).unwrap()).unwrap();
             assert!(text.to_lowercase().contains("simulated"), "{}", reporter.file);
         }
+    }
+
+    #[test]
+    fn a_context_of_eks_loses_its_account_wherever_others_read_and_keeps_it_on_a_terminal() {
+        const CONTEXT: &str = "arn:aws:eks:us-west-2:123456789012:cluster/train";
+        let cluster = RunCluster {
+            format: Format,
+            server: "https://a.example".to_owned(),
+            namespace: "bench".to_owned(),
+            context: Some(CONTEXT.to_owned()),
+        };
+        let command = kubectl_command(Some(&cluster), &["get", "events"]);
+        assert!(command.contains(CONTEXT), "{command}");
+        let mut made = fixture::red();
+        made.plan.launcher = Launcher::Kubernetes;
+        for verdict in made.cases.iter_mut().flat_map(|case| &mut case.verdicts) {
+            verdict.message = format!("no pod of {CONTEXT}");
+            verdict.next = Some(command.clone());
+        }
+        made.summary.interrupted = Some(format!("no answer of {CONTEXT}"));
+        let report = Report { cluster: Some(&cluster), ..made.report() };
+        let mut texts = vec![annotations(&report), webhook_body(&report), markdown(&report)];
+        let growing = GrowingJunit::default().add(&report, &<[u8]>::to_vec).unwrap();
+        let renders: [fn(&Report) -> Result<Vec<u8>, ReportError>; 3] =
+            [junit, run_page::run_page, ctrf::ctrf];
+        let documents = renders.map(|render| render(&report).unwrap()).into_iter().chain([growing]);
+        texts.extend(documents.map(|text| String::from_utf8(text).unwrap()));
+        for text in &texts {
+            assert!(!text.contains("123456789012"), "{text}");
+        }
+        let masked = "arn:aws:eks:us-west-2:[redacted]:cluster/train";
+        // In JUnit, CTRF and Markdown at least.
+        assert!(texts.iter().filter(|text| text.contains(masked)).count() >= 3);
     }
 }

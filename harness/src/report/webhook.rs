@@ -3,6 +3,7 @@
 use super::culprit_line::{MOST_LETTERS, culprit_line, evidence, next_command, subject};
 use super::last_line::last_line;
 use super::{Report, json};
+use base::redact::mask_accounts;
 use base::text::{SIMULATED, cap, show};
 use serde_json::{Value, json};
 use verdict::isolate::code::Code;
@@ -36,14 +37,15 @@ pub(crate) fn webhook_body(report: &Report) -> String {
             })
         })
         .collect();
-    json::line(&json!({
+    let body = json::line(&json!({
         "format": 1, "event": "run-ended", "text": text.join("\n"), "run": summary.run_id,
         "simulated": summary.simulated, "exit_code": summary.exit_code, "outcome": last_line(report),
         "suites": summary.suites, "inventory": summary.inventory, "instance": summary.instance,
         "nodes": cap(&summary.nodes, MOST_BYTES), "started": summary.started, "ended": summary.ended,
         "seconds": summary.seconds, "interrupted": summary.interrupted, "counts": summary.counts,
         "coverage": summary.coverage, "culprits": culprits, "culprits_total": summary.culprits.len(),
-    }))
+    }));
+    mask_accounts(&body)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One return case: the hardware, what all runs say of it, and the site's own names.
 
 use super::sanitiser::SiteNames;
+use crate::accept::contexts::contexts;
 use crate::accept::hardware_numbers::numbers_of;
 use config::inventory::Inventory;
 use model::artefact::{Plan, ProbedNode};
@@ -81,6 +82,10 @@ impl<'a> ReturnCase<'a> {
             for (what, name) in names_in(run.plan()) {
                 others.entry(name).or_insert(what);
             }
+        }
+        let contexts = contexts(self.past.runs.iter().map(|run| run.stored.folder()));
+        for context in contexts.into_iter().filter(|context| site_names::is_own(context, 3)) {
+            others.entry(context).or_insert("context-1");
         }
         peers.retain(|peer| !own.contains(peer));
         let mut peers: Vec<String> = peers.into_iter().collect();

@@ -17,6 +17,7 @@ mod trends;
 
 use crate::accept::certificate_files;
 use crate::report::not_counted;
+use base::redact::mask_accounts;
 use base::text::{count, show};
 use folder::SiteFolder;
 use model::exit_code;
@@ -95,7 +96,8 @@ pub(crate) fn write(request: &SiteRequest) -> Result<i32, String> {
         let name = names.iter().find(|(one, _)| one == kind).map_or("index.html", |(_, name)| name);
         let text =
             page.render().map_err(|why| format!("cannot make the page of {} runs: {why}", kind.name()))?;
-        folder.write(name, &store::redactor().bytes(&text).bytes)?;
+        let text = store::redactor().bytes(&text).bytes;
+        folder.write(name, mask_accounts(&String::from_utf8_lossy(&text)).as_bytes())?;
     }
     folder.close()?;
     let kinds: Vec<String> = kinds

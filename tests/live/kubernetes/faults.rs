@@ -62,10 +62,22 @@ fn kubelet_dead() {
     assert!(ran.stderr.contains("is left: its node does not answer (NotReady"), "{}", ran.all());
     let cleaned = bench.harness(&["clean", "--run", "latest"]);
     let (code, text) = (cleaned.code, cleaned.all());
+    // It makes no pod there.
+    let probe = ["inventory", "probe", "--inventory", "live", "--nodes", "n2", "--format", "json"];
+    let probed = bench.harness(&probe);
     bench.came_to("a kubelet killed for good, Kubernetes", &ran, wanted);
     bench.cluster.script("start", &["n2"]);
     bench.cluster.script("ready", &[]);
     assert!(code == Some(1) && text.contains("deleting the pod proves nothing"), "{text}");
+    let node =
+        serde_json::from_str::<serde_json::Value>(&probed.stdout).expect("a probe")["nodes"][0].clone();
+    assert_eq!(node["facts"]["node_ready"], "Unknown", "{}", probed.all());
+    let unfit = node["unfit"][0].as_str().unwrap_or_default();
+    assert!(
+        probed.code == Some(1) && unfit.starts_with("Kubernetes reports it as not ready: "),
+        "{}",
+        probed.all()
+    );
     bench.assert_nothing_is_left();
 }
 

@@ -45,7 +45,7 @@ fn two_commands() {
 }
 
 /// What lies on the claim, by the paths that pods have for it.
-fn programs(bench: &Bench) {
+pub(super) fn programs(bench: &Bench) {
     let shared = bench.project.path().join("shared");
     for name in ["suites", "inventory", "baselines"] {
         copy(&root().join(name), &shared.join("home").join(name));

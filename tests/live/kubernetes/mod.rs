@@ -4,6 +4,7 @@
 mod analysis;
 pub(crate) mod bench;
 mod drained;
+mod facts;
 mod faults;
 mod first_verdict;
 mod healthy;
@@ -20,6 +21,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         first_verdict::FACTS,
         drained::FACTS,
         roles::FACTS,
+        facts::FACTS,
         killed::FACTS,
         analysis::FACTS,
         faults::FACTS,

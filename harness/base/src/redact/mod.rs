@@ -2,6 +2,7 @@
 //! these are known (`secrets`). Who writes a file, or shows a message, asks here first; what jobs are given is their
 //! true value.
 
+mod accounts;
 mod body;
 mod commands;
 mod decoded;
@@ -22,6 +23,7 @@ mod tests;
 mod values;
 mod wide;
 
+pub use accounts::mask_accounts;
 pub use names::{is_secret_name, is_secret_pair};
 pub use secrets::{Reference, Secrets, reference};
 pub use stream::{How, Stream};

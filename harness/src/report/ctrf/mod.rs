@@ -9,6 +9,7 @@ use super::explained::Explanations;
 use super::junit::culprits;
 use super::text::own_name;
 use super::{Report, ReportError, explained, json, unlaunched};
+use base::redact::mask_accounts;
 use base::text::{SIMULATED, cap, show, show_lines};
 use model::artefact::{CaseVerdict, Status, Verdict};
 use serde_json::{Value, json};
@@ -68,7 +69,7 @@ pub(super) fn ctrf(report: &Report) -> Result<Vec<u8>, ReportError> {
             },
         },
     });
-    Ok(json::pretty(&document).into_bytes())
+    Ok(mask_accounts(&json::pretty(&document)).into_bytes())
 }
 
 fn test(report: &Report, explanations: &Explanations, case: &CaseVerdict, verdict: &Verdict) -> Value {

@@ -26,6 +26,7 @@ use super::explained::Explanations;
 use super::last_line::{is_in_part, last_line};
 use super::{Report, ReportError};
 use crate::page::{address, live_foot, live_head, run_foot, run_head};
+use base::redact::mask_accounts;
 use base::text::{SIMULATED, count, duration, show};
 use live::RunState;
 use model::exit_code;
@@ -57,7 +58,7 @@ fn render(context: &Context) -> Result<Vec<u8>, ReportError> {
     let mut text = Vec::new();
     write(context, &mut text)
         .map_err(|why| ReportError(format!("cannot make the page of the run: {why}")))?;
-    Ok(text)
+    Ok(mask_accounts(&String::from_utf8_lossy(&text)).into_bytes())
 }
 
 /// What every section is made from.

@@ -24,7 +24,7 @@ const MORE_DOMAINS: &str = "ai dev gov mil biz tech systems corp intranet arpa c
 /// Common words as well: only behind two dots, and where no code follows.
 const SHORT_WORDS: &str = "it no at be is";
 /// How addresses of objects in a store begin, and names of resources in a cloud.
-const STORES: [&str; 6] = ["s3://", "s3a://", "gs://", "az://", "abfss://", "arn:aws"];
+const STORES: [&str; 7] = ["s3://", "s3a://", "gs://", "az://", "abfss://", "arn:aws", "arn%3Aaws"];
 /// Parts of any Linux.
 const KEPT: [&str; 5] = ["/sys/", "/proc/", "/dev/", "/bin/", "/usr/bin/"];
 /// Where files of users lie, wherever in a word it stands.
@@ -235,6 +235,9 @@ mod tests {
             "login.acme.ai head.acme.de wandb.acme.dev HEAD.ACME.COM x.acme.co.uk srv.acme.it",
             "IP-10-0-1-3 \u{1b}[0m10.9.8.7 10.001.2.3 0a-1b-2c-3d-4e-5f",
             "account 123456789012 \"AccountId\": \"123456789012\"",
+            "kubectl --context=arn:aws:eks:us-west-2:123456789012:cluster/acme --namespace=bench get pods",
+            "'--context=arn:aws-us-gov:eks:us-gov-west-1:123456789012:cluster/acme' ?arn=arn%3Aaws%3Aeks%3Ax%3A123456789012%3Aacme",
+            "123456789012.dkr.ecr.us-west-2.amazonaws.com/nccl:1",
         ] {
             let shown = Pseudonyms::default().text(text).to_lowercase();
             for name in ["acme", "lice", "acct", "10.9", "10.0", "10-0", "4e-5f", "1234"] {

@@ -2,6 +2,7 @@
 //! with small ones, which are not used. What an inventory has to ask for is known before the first run.
 
 use super::quantity::milli;
+use super::scopes::{Counted, counted};
 use crate::reach::pods::Kubectl;
 use base::text::{shorten, show};
 use serde_json::Value;
@@ -76,6 +77,28 @@ impl Limits {
         [of("cpu", room.cpu), of("memory", room.memory)].into_iter().flatten().collect()
     }
 
+    /// Which quotas of processors or memory may count pods otherwise than was taken here.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let limits = |quota: &Value, key| {
+            resources(key).iter().any(|resource| !quota["spec"]["hard"][resource].is_null())
+        };
+        let quotas = self.quotas.iter().filter(|quota| limits(quota, "cpu") || limits(quota, "memory"));
+        let note = |quota: &Value| {
+            let name = named("ResourceQuota", quota);
+            match counted(&quota["spec"]) {
+                Counted::Ours | Counted::Others => None,
+                Counted::Unclear(why) => {
+                    Some(format!("{name} is counted, though it may be one of other pods: {why}"))
+                }
+                Counted::OfPriority(names) => Some(format!(
+                    "{name} is not counted: it is for the priority class {names}; with `priority_class` in [reach], set \
+                     `cpu` and `memory` by it"
+                )),
+            }
+        };
+        quotas.filter_map(note).collect()
+    }
+
     fn want(&self, key: &'static str, nodes: usize, room: Option<u128>) -> Option<Wanted> {
         let mut found = Found::default();
         for range in &self.ranges {
@@ -124,6 +147,9 @@ impl Found {
             self.why.push(format!("{name} gives a pod that asks for none {key} {given}"));
         } else if let Some((_, most)) = most {
             self.why.push(format!("{name} takes no pod without a limit of {key}, at most {most}"));
+        } else if !limit["maxLimitRequestRatio"][key].is_null() {
+            self.why
+                .push(format!("{name} takes no pod without a limit of {key}, by its maxLimitRequestRatio"));
         } else if let Some((_, least)) = least.filter(|(least, _)| *least > asked(key)) {
             self.why.push(format!("{name} wants at least {key} {least}"));
         }
@@ -132,7 +158,7 @@ impl Found {
     /// What is in use already, and pods of the harness beside it.
     fn add_quota(&mut self, name: &str, quota: &Value, key: &str, nodes: usize) {
         let hard = &quota["spec"]["hard"];
-        for resource in [format!("limits.{key}"), format!("requests.{key}"), key.to_owned()] {
+        for resource in resources(key) {
             let Some((all, written)) = text(&hard[&resource]).and_then(|text| Some((milli(&text)?, text)))
             else {
                 continue;
@@ -156,10 +182,14 @@ fn scaled(whole: u64) -> u128 {
     u128::from(whole) * 1000
 }
 
-/// Pods of the harness end after a time, and ask for something.
+/// One that may count pods of the harness does: to ask for limits costs less than a run that is refused.
 fn counts_ours(quota: &Value) -> bool {
-    let scopes = quota["spec"]["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
-    !scopes.iter().any(|scope| scope == "NotTerminating" || scope == "BestEffort")
+    matches!(counted(&quota["spec"]), Counted::Ours | Counted::Unclear(_))
+}
+
+/// What a quota limits of one key.
+fn resources(key: &str) -> [String; 3] {
+    [format!("limits.{key}"), format!("requests.{key}"), key.to_owned()]
 }
 
 /// Rounded down to what an inventory can name; a share of a node to whole GiB.
@@ -277,6 +307,9 @@ mod tests {
         assert_eq!(tiny.wanted(2, room())[0].value, None);
         let why = "pods need `memory` in [reach], and no value is known that is large enough: LimitRange small gives ";
         assert!(notes(&tiny)[0].starts_with(why), "{:?}", notes(&tiny));
+        let ratio = range(json!([{ "type": "Pod", "maxLimitRequestRatio": { "cpu": "2" } }]));
+        let why = "pods ask for cpu = 172: LimitRange small takes no pod without a limit of cpu, by its maxLimitRequestRatio";
+        assert_eq!(notes(&ratio), [why]);
         let least = range(json!([{ "type": "Container", "min": { "cpu": "4" } }]));
         assert_eq!(notes(&least), ["pods ask for cpu = 172: LimitRange small wants at least cpu 4"]);
     }
@@ -294,6 +327,28 @@ mod tests {
         );
         let spent = quota(&spec, &json!({ "limits.memory": "1000Gi" }));
         assert_eq!(spent.wanted(2, room())[0].value, None);
+    }
+
+    #[test]
+    fn a_quota_of_other_pods_is_not_counted_and_an_unclear_one_is_with_a_note() {
+        let hard = json!({ "limits.cpu": "40" });
+        let by = |scope: &str, operator: &str, values: &[&str]| {
+            let term = json!({ "scopeName": scope, "operator": operator, "values": values });
+            quota(&json!({ "hard": hard, "scopeSelector": { "matchExpressions": [term] } }), &json!({}))
+        };
+        let other = by("BestEffort", "Exists", &[]);
+        assert_eq!((notes(&other), other.notes()), (vec![], vec![]));
+        let ours = by("Terminating", "Exists", &[]);
+        assert_eq!((notes(&ours).len(), ours.notes()), (1, vec![]));
+        let high = by("PriorityClass", "In", &["high"]);
+        let why = "ResourceQuota team is not counted: it is for the priority class high; with `priority_class` in [reach], \
+                   set `cpu` and `memory` by it";
+        assert_eq!((notes(&high), high.notes()), (vec![], vec![why.to_owned()]));
+        let new = by("New", "Exists", &[]);
+        let why = "ResourceQuota team is counted, though it may be one of other pods: its scope `New Exists` is not known here";
+        assert_eq!((notes(&new).len(), new.notes()), (1, vec![why.to_owned()]));
+        let of_pods = json!({ "hard": { "pods": "4" }, "scopes": ["New"] });
+        assert_eq!(quota(&of_pods, &json!({})).notes(), [""; 0], "of neither");
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod limits;
 mod nodes;
 mod quantity;
 mod render;
+mod scopes;
 mod selection;
 #[cfg(test)]
 mod tests;
@@ -85,7 +86,8 @@ pub async fn discover(request: &Request, instances: &Instances) -> Result<Discov
     let mut found = selection::select(nodes, request, instances)?;
     let (limits, unknown) = limits::list(&kubectl).await;
     found.wanted = limits.wanted(found.nodes.len(), found.room);
-    found.notes.extend(found.wanted.iter().map(limits::Wanted::note).chain(unknown));
+    let notes = found.wanted.iter().map(limits::Wanted::note);
+    found.notes.extend(notes.chain(limits.notes()).chain(unknown));
     Ok(Discovered { cluster: named_server(&target.server), ..found })
 }
 

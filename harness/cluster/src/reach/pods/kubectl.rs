@@ -239,3 +239,19 @@ pub(super) fn is_of_server(refusal: &str) -> bool {
     (refusal.starts_with("Error from server") || refusal.starts_with("error: "))
         && SIGNS.iter().any(|sign| refusal.contains(sign))
 }
+
+/// Whether the server, or a webhook that it asks, did not get to a request: another attempt may be taken. Pods that are made
+/// at the same time change the same quota.
+pub(super) fn is_transient(refusal: &str) -> bool {
+    const SIGNS: [&str; 8] = [
+        "(TooManyRequests)",
+        "(ServiceUnavailable)",
+        "(Timeout)",
+        "(ServerTimeout)",
+        "(InternalError)",
+        "Operation cannot be fulfilled on resourcequotas",
+        "The connection to the server ",
+        "Unable to connect to the server",
+    ];
+    SIGNS.iter().any(|sign| refusal.contains(sign))
+}

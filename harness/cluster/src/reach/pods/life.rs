@@ -1,7 +1,7 @@
 //! The pods of a run, from their creation to their deletion: one for each node, found by the label of the run and by
 //! names that only this run has, and deleted by their uids. One list answers for all of them, however many there are.
 
-use super::kubectl::{Kubectl, is_refusal, refusals};
+use super::kubectl::{Kubectl, is_refusal, is_transient, refusals};
 use super::manifest::{PodOwner, PodTemplate, RUN};
 use super::server::{Target, is_elsewhere};
 use super::state::{self, PodFacts, PodState};
@@ -17,6 +17,8 @@ use tokio::time::Instant;
 pub(super) const LIST_LIMIT: usize = 64 << 20;
 /// Between one list and the next while pods start or end.
 const LOOK: Duration = Duration::from_secs(2);
+/// Pods are asked for so often where the server did not get to it.
+const MOST_REQUESTS: usize = 3;
 /// How long deleted pods may take to be gone.
 const GONE_LIMIT: Duration = Duration::from_secs(60);
 /// So many are deleted at the same time, each by a process of its own, since only so the uid is checked by the server.
@@ -42,6 +44,7 @@ impl PodLeft {
 }
 
 /// What became of the request to delete a pod.
+#[derive(Debug)]
 enum Deletion {
     /// The server gave no answer.
     Unasked(String),
@@ -91,11 +94,20 @@ impl Life<'_> {
         if let Some(template) = template {
             listed = self.without_deleted(nodes, listed).await;
             until = Instant::now() + Duration::from_secs(template.reach.start_limit_s);
-            let absent = |node: &&String| !listed.contains_key(&self.owner.pod(node));
-            let absent: Vec<&str> = nodes.iter().filter(absent).map(String::as_str).collect();
-            if !absent.is_empty() {
+            for nth in 1..=MOST_REQUESTS {
+                let absent = |node: &&String| !listed.contains_key(&self.owner.pod(node));
+                let absent: Vec<&str> = nodes.iter().filter(absent).map(String::as_str).collect();
+                if absent.is_empty() {
+                    break;
+                }
                 refused = self.create(template, &absent).await?;
                 listed = self.list().await?;
+                // A part of a gang is never admitted.
+                let is_again = !template.reach.gang && refused.iter().any(|why| is_transient(why));
+                if !is_again || nth == MOST_REQUESTS || interrupt::asked().is_some() {
+                    break;
+                }
+                tokio::time::sleep(LOOK).await;
             }
         }
         let waits = |listed: &BTreeMap<String, PodFacts>| {
@@ -226,13 +238,20 @@ impl Life<'_> {
         });
         let words = ["delete", "--raw", &path, "--filename=-"].map(str::to_owned);
         match self.kubectl.ask_at(target, &words, options.to_string().as_bytes(), 1 << 20).await {
-            Ok(output) if output.succeeded || output.complaint().contains("(NotFound)") => Deletion::Asked,
-            Ok(output) if output.complaint().contains("Error from server (") => {
-                Deletion::Refused(format!("`kubectl delete`: {}", output.complaint()))
-            }
-            Ok(output) => Deletion::Unasked(format!("`kubectl delete`: {}", output.complaint())),
+            Ok(output) if output.succeeded => Deletion::Asked,
+            Ok(output) => deletion(&output.complaint()),
             Err(error) => Deletion::Unasked(error.to_string()),
         }
+    }
+}
+
+/// What became of it where kubectl failed.
+fn deletion(complaint: &str) -> Deletion {
+    let why = format!("`kubectl delete`: {complaint}");
+    match complaint.contains("Error from server (") && !is_transient(complaint) {
+        _ if complaint.contains("(NotFound)") => Deletion::Asked,
+        true => Deletion::Refused(why),
+        false => Deletion::Unasked(why),
     }
 }
 
@@ -255,5 +274,33 @@ pub(super) fn runs(node: &str, pod: PodFacts) -> Result<PodFacts, ReachError> {
             host: node.to_owned(),
             why: format!("its kubelet is silent: {why}"),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As kubectl prints them while a control plane is upgraded, and where it refuses for good.
+    #[test]
+    fn a_deletion_that_the_server_did_not_get_to_is_asked_for_again() {
+        for unasked in [
+            "Error from server (ServiceUnavailable): the server is currently unable to handle the request",
+            "Error from server (TooManyRequests): the server has received too many requests",
+            "Error from server (Timeout): the server was unable to return a response in the time allotted",
+            "Error from server (InternalError): Internal error occurred: failed calling webhook \"a.b\": EOF",
+            "The connection to the server 10.0.0.1:6443 was refused - did you specify the right host or port?",
+            "error: unexpected EOF",
+        ] {
+            assert!(matches!(deletion(unasked), Deletion::Unasked(_)), "{unasked}");
+        }
+        for refused in [
+            "Error from server (Forbidden): pods \"a\" is forbidden: User \"u\" cannot delete resource \"pods\"",
+            "Error from server (Conflict): the UID in the precondition does not match the UID in record",
+        ] {
+            assert!(matches!(deletion(refused), Deletion::Refused(_)), "{refused}");
+        }
+        let gone = deletion("Error from server (NotFound): pods \"a\" not found");
+        assert!(matches!(gone, Deletion::Asked), "{gone:?}");
     }
 }

@@ -43,6 +43,7 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::{OnceCell, Semaphore};
 
 const PUT: &str = include_str!("put.sh");
+const HOSTS: &str = include_str!("hosts.sh");
 const GET: &str = concat!(include_str!("../left_file.sh"), include_str!("get.sh"));
 /// Reads a text of the announced length, and lets a shell run it.
 const RUN: &str = "head -c \"$1\" | sh; exit 0";
@@ -182,8 +183,7 @@ impl Pods {
         hosts: &[(String, String)],
     ) -> (String, Result<(), ReachError>) {
         let lines = hosts.iter().map(|(node, ip)| format!("{ip} {node}"));
-        let text = "for line; do grep -qxF -- \"$line\" /etc/hosts || printf '%s\\n' \"$line\" >> /etc/hosts || exit 1; done";
-        let argv = ["sh", "-c", text, "sh"].map(str::to_owned).into_iter().chain(lines);
+        let argv = ["sh", "-c", HOSTS, "sh", "/etc/hosts"].map(str::to_owned).into_iter().chain(lines);
         let command = Command::new(argv, Duration::from_secs(60));
         let done = match self.exec_in(node, pod, &command).await {
             Ok(answer) if answer.succeeded() => Ok(()),

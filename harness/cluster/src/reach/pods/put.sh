@@ -7,8 +7,16 @@ put() {
     echo 'a symbolic link stands in its path' >&2
     return 1
   fi
-  part=$path.part
-  rm -f -- "$part" || return 1
+  # A shell whose stream broke may live for long. It must not end what a later one writes, and leaves nothing.
+  part=$path.$mark.part
+  for old in "$path".*.part; do
+    word=${old#"$path".}
+    word=${word%.part}
+    case $word in
+      *[!0-9a-f]*) ;;
+      *) [ "${#word}" -ne "${#mark}" ] || rm -f -- "$old" || return 1 ;;
+    esac
+  done
   (set -C && head -c "$size" > "$part") || return 1
   got=$(sha256sum < "$part") || return 1
   if [ "${got%% *}" != "$sum" ]; then

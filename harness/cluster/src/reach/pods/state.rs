@@ -130,6 +130,10 @@ fn state(pod: &Value) -> PodState {
             if !reason.is_empty() {
                 return PodState::Over(with(preempted(&reason, condition("DisruptionTarget")), message));
             }
+            if !ended.is_object() && !is_deleted {
+                let why = beside(pod).unwrap_or_else(|| "it ended before its container began".to_owned());
+                return PodState::Over(why);
+            }
             over(ended, is_deleted)
         }
         Some("Running") if ended.is_object() => over(ended, is_deleted),
@@ -144,7 +148,8 @@ fn state(pod: &Value) -> PodState {
                 None => PodState::Running,
             }
         }
-        Some("Running") if is_deleted => PodState::Over(DELETED.to_owned()),
+        // One that waits may have a finalizer, such as Kueue's, and be there for long.
+        _ if is_deleted => PodState::Over(DELETED.to_owned()),
         _ => {
             let reason = text(&waits["reason"]);
             let why = with(reason.clone(), text(&waits["message"]));
@@ -157,11 +162,34 @@ fn state(pod: &Value) -> PodState {
             let placed = condition("PodScheduled").filter(|placed| placed["status"] == "False");
             PodState::Waiting(match placed {
                 Some(placed) => with(text(&placed["reason"]), text(&placed["message"])),
-                None if why.is_empty() => "not started yet".to_owned(),
-                None => why,
+                None if !NO_CAUSES.contains(&reason.as_str()) => why,
+                None => beside(pod)
+                    .or((!why.is_empty()).then_some(why))
+                    .unwrap_or_else(|| "not started yet".to_owned()),
             })
         }
     }
+}
+
+/// Why a container waits that nothing is wrong with by itself.
+const NO_CAUSES: [&str; 3] = ["", "PodInitializing", "ContainerCreating"];
+
+/// What is wrong with a container beside ours, or with one that must end before ours begins: webhooks put some there.
+fn beside(pod: &Value) -> Option<String> {
+    let lists = ["initContainerStatuses", "containerStatuses"].map(|kind| &pod["status"][kind]);
+    let all = lists.into_iter().filter_map(Value::as_array).flatten();
+    all.filter(|one| one["name"] != CONTAINER).find_map(|one| {
+        let (waits, ended) = (&one["state"]["waiting"], &one["state"]["terminated"]);
+        let (reason, message) = match ended["exitCode"].as_i64() {
+            Some(0) => return None,
+            Some(code) => {
+                (text(&ended["reason"]), with(format!("exit code {code}"), text(&ended["message"])))
+            }
+            None => (text(&waits["reason"]), text(&waits["message"])),
+        };
+        let is_cause = !NO_CAUSES.contains(&reason.as_str()) || ended.is_object();
+        is_cause.then(|| format!("container {}: {}", text(&one["name"]), with(reason, message)))
+    })
 }
 
 /// Whoever ended it for somebody else says so in a condition.

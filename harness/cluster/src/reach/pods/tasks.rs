@@ -1,7 +1,7 @@
 //! Small tasks in pods that hand over files: a pod each, without devices, found and deleted by the label of their analysis.
 //! What a task does, and whether its file is complete, is for its caller to say.
 
-use super::kubectl::{Kubectl, complaint, is_refusal};
+use super::kubectl::{Kubectl, complaint, is_refusal, is_transient};
 use super::life::{Life, PodLeft};
 use super::maker::this_process;
 use super::manifest::{PodOwner, PodTemplate};
@@ -127,7 +127,7 @@ impl PodTasks {
                     if missing.is_empty() {
                         return Ok(name.to_owned());
                     }
-                    if why.contains("Error from server (") || is_refusal(&why) {
+                    if !is_transient(&why) && (why.contains("Error from server (") || is_refusal(&why)) {
                         self.cancel(&BTreeSet::from([name.to_owned()])).await;
                         return Err(why);
                     }

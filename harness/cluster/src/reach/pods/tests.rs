@@ -2,9 +2,12 @@
 
 use super::kubectl::{is_of_server, refusals};
 use super::state::{PodState, read};
-use super::{GET, left_file};
+use super::{GET, HOSTS, PUT, left_file};
+use base::digest::sha256;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::chown;
+use std::process::{Child, Command, Stdio};
 
 /// Pods of Kubernetes 1.20.
 const LIST: &str = include_str!("pods.json");
@@ -88,6 +91,37 @@ fn a_container_beside_ours_decides_nothing() {
     assert_eq!(pod("Running", "False", "ReadinessGatesNotReady", proxy, runs).0, PodState::Running);
 }
 
+/// As kubelets report it: our container waits for one of a webhook that pulls no image, or that has failed.
+#[test]
+fn a_container_that_keeps_ours_from_its_start_is_the_cause() {
+    let state = |phase: &str, deleted: &str, before: &str, beside: &str, work: &str| {
+        let list = format!(
+            r#"{{"items":[{{"metadata":{{"name":"a","uid":"u"{deleted}}},"status":{{"phase":"{phase}",
+            "initContainerStatuses":[{before}],"containerStatuses":[{beside}{{"name":"work","state":{work}}}]}}}}]}}"#
+        );
+        read(list.as_bytes()).expect("a list").remove("a").expect("a pod").state
+    };
+    let waits = |why: &str| PodState::Waiting(why.to_owned());
+    let over = |why: &str| PodState::Over(why.to_owned());
+    let pulls =
+        r#"{"name":"proxy-init","state":{"waiting":{"reason":"ImagePullBackOff","message":"Back-off"}}}"#;
+    let done = r#"{"name":"proxy-init","state":{"terminated":{"exitCode":0,"reason":"Completed"}}}"#;
+    let failed = r#"{"name":"proxy-init","state":{"terminated":{"exitCode":2,"reason":"Error"}}}"#;
+    let initializing = r#"{"waiting":{"reason":"PodInitializing"}}"#;
+    let cause = "container proxy-init: ImagePullBackOff: Back-off";
+    assert_eq!(state("Pending", "", pulls, "", initializing), waits(cause));
+    assert_eq!(state("Pending", "", done, "", initializing), waits("PodInitializing"));
+    assert_eq!(state("Pending", "", done, &format!("{pulls},"), r#"{"running":{}}"#), waits(cause));
+    let own = r#"{"waiting":{"reason":"ErrImagePull","message":"no such image"}}"#;
+    assert_eq!(state("Pending", "", pulls, "", own), waits("ErrImagePull: no such image"));
+    let failure = "container proxy-init: Error: exit code 2";
+    assert_eq!(state("Failed", "", failed, "", initializing), over(failure));
+    assert_eq!(state("Failed", "", "", "", initializing), over("it ended before its container began"));
+    let deleted = r#","deletionTimestamp":"2026-01-01T00:00:00Z""#;
+    let gone = over("it is being deleted: somebody deleted or evicted it");
+    assert_eq!(state("Pending", deleted, done, "", initializing), gone);
+}
+
 /// As kubectl prints what Kyverno, PodSecurity and a quota refuse; and the last line of a program that has no such mark.
 #[test]
 fn a_refusal_of_several_lines_is_one_and_warnings_are_none() {
@@ -135,6 +169,26 @@ fn what_the_server_refuses_for_a_running_pod_is_no_fault_of_its_node() {
     }
 }
 
+/// A run that is resumed makes another pod in the place of one that is gone, with another address.
+#[test]
+fn a_pod_that_was_replaced_is_found_by_its_new_address() {
+    let there = tempfile::tempdir().expect("a folder");
+    let file = there.path().join("hosts");
+    let own = "127.0.0.1\tlocalhost\n10.0.0.1\tn1\n";
+    fs::write(&file, own).expect("written");
+    let introduce = |lines: &[&str]| {
+        let mut command = Command::new("sh");
+        command.args(["-c", HOSTS, "sh"]).arg(&file).args(lines);
+        assert!(command.status().expect("sh").success());
+        fs::read_to_string(&file).expect("read").replace(own, "")
+    };
+    let first = "10.0.0.1 n1\n10.0.0.2 n2.x\n";
+    assert_eq!(introduce(&["10.0.0.1 n1", "10.0.0.2 n2.x"]), first);
+    assert_eq!(introduce(&["10.0.0.1 n1", "10.0.0.2 n2.x"]), first, "known already");
+    let replaced = introduce(&["10.0.0.1 n1", "10.0.0.9 n2.x", "10.0.0.3 n2-x"]);
+    assert_eq!(replaced, "10.0.0.1 n1\n10.0.0.9 n2.x\n10.0.0.3 n2-x\n");
+}
+
 #[test]
 fn a_file_of_another_user_or_in_a_folder_of_one_is_not_read_from_a_pod() {
     let there = tempfile::tempdir().expect("a folder");
@@ -145,7 +199,7 @@ fn a_file_of_another_user_or_in_a_folder_of_one_is_not_read_from_a_pod() {
     let get = || {
         let (above, own) = left_file::split(&file);
         let arguments = ["-c", GET, "get", "mark", &file, "100", above, own];
-        let output = std::process::Command::new("sh").args(arguments).output().expect("sh");
+        let output = Command::new("sh").args(arguments).output().expect("sh");
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         (printed.contains("hidden"), String::from_utf8_lossy(&output.stderr).trim_end().to_owned())
     };
@@ -160,4 +214,37 @@ fn a_file_of_another_user_or_in_a_folder_of_one_is_not_read_from_a_pod() {
             chown(path(level), Some(0), None).expect("given back");
         }
     }
+}
+
+/// A shell whose stream broke lives until it sees that, which may be while a later one writes the same file.
+#[test]
+fn an_attempt_that_ends_late_does_not_undo_the_next_one() {
+    let there = tempfile::tempdir().expect("a folder");
+    let file = there.path().join("run/job.sh").display().to_string();
+    let begin = |mark: &str| -> Child {
+        let (above, own) = left_file::split(&file);
+        let mut command = Command::new("sh");
+        command.args(["-c", PUT, "put", mark, &file, "5", &sha256(b"hello"), above, own]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sh")
+    };
+    let is_writing = |child: &mut Child, mark: &str| {
+        let part = there.path().join(format!("run/job.sh.{mark}.part"));
+        while !part.exists() {
+            assert!(child.try_wait().expect("asked").is_none(), "it ended before it wrote");
+            std::thread::yield_now();
+        }
+    };
+    let (one, two) = ("0123456789abcdef", "fedcba9876543210");
+    let mut first = begin(one);
+    is_writing(&mut first, one);
+    let mut second = begin(two);
+    is_writing(&mut second, two);
+    // Its stream ends without a byte.
+    let first = first.wait_with_output().expect("an end");
+    assert!(!String::from_utf8_lossy(&first.stdout).ends_with(" 0\n"), "{first:?}");
+    second.stdin.take().expect("a pipe").write_all(b"hello").expect("written");
+    let second = second.wait_with_output().expect("an end");
+    assert!(String::from_utf8_lossy(&second.stdout).ends_with(&format!("ends {two} 0\n")), "{second:?}");
+    assert_eq!(fs::read(&file).expect("a file"), b"hello");
+    assert_eq!(fs::read_dir(there.path().join("run")).expect("a folder").count(), 1, "nothing is left");
 }
