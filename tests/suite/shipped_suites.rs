@@ -91,6 +91,7 @@ fn every_shipped_suite_is_planned_on_real_nodes_of_its_instance() {
             sources: Vec::new(),
             sets: BTreeMap::new(),
             evidence: None,
+            programs: BTreeMap::new(),
         };
         let plan = plan(&[suite], &inventory, None, request)
             .unwrap_or_else(|diagnostics| panic!("{name}: {}", diagnostics.join("; ")));

@@ -55,6 +55,7 @@ fn planned(version: &str, workload: &str, profile: &str) -> Result<Vec<String>, 
         sources: Vec::new(),
         sets: std::collections::BTreeMap::new(),
         evidence: None,
+        programs: std::collections::BTreeMap::new(),
     };
     let plan = plan(&[suite], &inventory, None, request).map_err(|diagnostics| diagnostics.join("\n"))?;
     let text = plan.cases[0].jobs[0].files[0].text.clone().expect("a script");

@@ -61,7 +61,7 @@ fn parts(line: &str, room: usize) -> Vec<&str> {
     let is_one = |at: &usize| line[*at..].starts_with(OWN) || letters(&line[*at..]) <= room;
     let command = line.rfind(NEXT).filter(is_one).unwrap_or(line.len());
     let words = &line[..command];
-    let is_paired = words.matches('`').count() % 2 == 0;
+    let is_paired = words.matches('`').count().is_multiple_of(2);
     let (mut parts, mut start, mut is_quoted) = (Vec::new(), 0, false);
     for (at, letter) in words.char_indices() {
         match letter {
