@@ -146,7 +146,9 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
 
 /// The failure of a job of which its workload reports one, and its launcher another.
 fn merged(own: Option<WorkloadFailure>, by_launcher: WorkloadFailure, nodes: &[String]) -> WorkloadFailure {
-    let of_peers = [FailureClass::ConnectionLost, FailureClass::TimedOut].map(FailureClass::name);
+    // NCCL's own error without a reason is what ranks say whose peer is gone, and what they say of themselves.
+    let of_peers = [FailureClass::ConnectionLost, FailureClass::TimedOut, FailureClass::NcclError]
+        .map(FailureClass::name);
     let of_reporters = [FailureClass::CudaError, FailureClass::OutOfMemory, FailureClass::NetworkNotFound]
         .map(FailureClass::name);
     let names_reporter = |own: &WorkloadFailure| {
@@ -435,7 +437,7 @@ mod tests {
         };
         let of =
             |own: &str, launcher: &str| merged(Some(failure(own, None)), failure(launcher, Some("n1")), &[]);
-        for own in ["connection-lost", "timed-out"] {
+        for own in ["connection-lost", "timed-out", "nccl-error"] {
             assert_eq!(of(own, "rank-failed"), failure(own, None));
             assert_eq!(of(own, "rank-died"), failure(own, Some("n1")));
         }
