@@ -19,7 +19,7 @@ use metric::finding_kinds;
 use metric::op::Op;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Covers, DataCheck, Dim, Dims, Files, Limit, MetricSpec, Names, Role};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 
@@ -106,6 +106,7 @@ fn run(job: &JobInput) -> Output {
         for file in printed_by_torch(job) {
             behind = read_file(job, file, *op, *ranks_per_communicator, job.dims(), &mut output);
         }
+        clear_shared_node(job, &mut output);
         training_log::find_causes(job, *ranks_per_communicator, behind, &mut output);
         return output;
     }
@@ -130,7 +131,33 @@ fn run(job: &JobInput) -> Output {
         }
         read_each(job, file, *op, dims, &mut gpus, &mut output);
     }
+    clear_shared_node(job, &mut output);
     output
+}
+
+/// Names no node where programs of several nodes report the same failure, each in a file of its own: the first file is only
+/// read first. Slurm names each node that failed.
+fn clear_shared_node(job: &JobInput, output: &mut Output) {
+    let Some(failure) = output.failure.as_mut().filter(|failure| failure.node.is_some()) else { return };
+    if failure.cause == FailureClass::NodeFailure.name() {
+        return;
+    }
+    let files = job.files_of(FileRole::NcclTests).chain(job.files_of(FileRole::GpuNcclTests));
+    let nodes: BTreeSet<String> = files.flat_map(|file| reporters(file, &failure.cause)).collect();
+    if nodes.len() > 1 {
+        failure.node = None;
+    }
+}
+
+/// The nodes that report a failure of this cause in a file: its own, or those that a file of the whole job names.
+fn reporters(file: &InputFile, cause: &str) -> Vec<String> {
+    let opened = File::open(&file.path).map(BufReader::new);
+    let Ok(Ok(read)) = opened.and_then(|from| source::read_stream(from, &file.shown)) else {
+        return Vec::new();
+    };
+    let failures = read.runs.into_iter().filter_map(|run| run.failure);
+    let alike = failures.filter(|failure| failure.class.name() == cause);
+    alike.filter_map(|failure| file.node.clone().or(failure.node)).collect()
 }
 
 /// The GPU and the file of each program that runs on one GPU: two on the same one show nothing of the other.

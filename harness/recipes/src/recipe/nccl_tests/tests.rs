@@ -398,6 +398,45 @@ fn a_gpu_where_the_probe_found_none_is_not_that_of_the_node() {
 }
 
 #[test]
+fn what_files_of_several_nodes_report_alike_names_none_of_them() {
+    let failure = |role: FileRole, said: [&str; 2]| {
+        let files = said.map(|text| {
+            let file = tempfile::NamedTempFile::new().expect("a file");
+            std::fs::write(file.path(), text).expect("written");
+            file
+        });
+        let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], 2);
+        job.nodes = vec!["n1".into(), "n2".into()];
+        job.exit_code = Some(1);
+        job.files = files
+            .iter()
+            .zip(["n1", "n2"])
+            .map(|(file, node)| InputFile {
+                role,
+                path: file.path().to_owned(),
+                shown: format!("raw/j/stdout.{node}"),
+                node: Some(node.into()),
+                part: None,
+                rank: None,
+            })
+            .collect();
+        let failure = run(&job).failure.expect("a failure");
+        (failure.cause, failure.node)
+    };
+    let full = ["n1", "n2"].map(|node| format!("{node}: Test CUDA failure common.cu:892 'out of memory'\n"));
+    let [first, second] = full.each_ref().map(String::as_str);
+    let lost = "n2: Test NCCL failure common.cu:958 'remote process exited or there was a network error'\n";
+    for role in [FileRole::NcclTests, FileRole::GpuNcclTests] {
+        assert_eq!(failure(role, [first, second]), ("out-of-memory".into(), None));
+        assert_eq!(failure(role, [first, lost]), ("out-of-memory".into(), Some("n1".into())));
+        assert_eq!(failure(role, ["", second]), ("out-of-memory".into(), Some("n2".into())));
+    }
+    // Slurm names each node that it lost.
+    let gone = ["srun: error: Node failure on n1\n", "srun: error: Node failure on n2\n"];
+    assert_eq!(failure(FileRole::NcclTests, gone), ("node-failure".into(), Some("n1".into())));
+}
+
+#[test]
 fn wrong_data_is_a_metric_and_no_infrastructure_failure() {
     let text = WHOLE
         .replace("132.10  132.10       0", "132.10  132.10      77")
