@@ -2,6 +2,7 @@
 //! incomplete in it, or of another plan, is refused, and nothing is blamed on a node that no pod recorded.
 
 mod folder;
+mod lost_peer;
 mod record;
 
 use self::folder::AttachedFolder;
@@ -217,9 +218,10 @@ async fn through_stages(
     store: &Store,
 ) -> Result<verdict::judge::Judged, StoreError> {
     let folder = store.case(&case.name);
-    store.write_json(&folder.join("job.json"), jobs)?;
     let (launched, effective) = (case.launched(jobs), case.effective(jobs));
     let collected = collect::collect(&launched, jobs, folders, None, store).await?;
+    let jobs = &lost_peer::clear_blame(jobs.clone(), &collected, &folder);
+    store.write_json(&folder.join("job.json"), jobs)?;
     store.write_json(&folder.join("collected.json"), &collected)?;
     let unfit = collect::unfit(&collected, &folder);
     let files = pipeline::CaseFiles { jobs, collected: &collected, unfit: &unfit };

@@ -207,7 +207,7 @@ impl Recorded {
 
 /// What a job has come to. Where a part was to end, having seen no failure, or was over its limit, its peers may have failed
 /// for its sake: no node is blamed. A part that failed by itself is blamed where it is the only one: the clocks of nodes say
-/// too little about which of several was first.
+/// too little about which of several was first. What it printed may clear it: see `lost_peer`.
 fn outcome(job: &PlannedJob, parts: &[PartEnd]) -> (Ended, Option<Blamed>) {
     let any = |reason: Reason| parts.iter().any(|part| part.reason == reason);
     if any(Reason::Asked) {

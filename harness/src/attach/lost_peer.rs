@@ -1,0 +1,137 @@
+//! Whether a part of a job failed because of a peer, by what it printed last. Its pod was the only one to fail by itself, and
+//! its node is not at fault for that: the peer may hang, or have ended in a way that its pod did not record.
+
+use model::artefact::{CaseJobs, Collected, CollectedFile, FileKind};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Of a longer file only the end is read.
+const TAIL: u64 = 64 << 10;
+
+/// How NCCL, PyTorch, MPI and the system say that a peer is gone or does not answer; in lower case. Errors of NCCL without a
+/// reason are said at both ends.
+const SIGNS: [&str; 14] = [
+    "remote process exited",
+    "ncclremoteerror",
+    "ncclsystemerror",
+    "unhandled system error",
+    "connection reset",
+    "connection closed",
+    "connection refused",
+    "connection lost",
+    "lost communication with",
+    "broken pipe",
+    "no route to host",
+    "timed out",
+    "collective operation timeout",
+    "test timeout (",
+];
+
+/// The records without the blame of nodes whose own files name a lost peer. `folder` is the case's.
+pub(super) fn clear_blame(mut jobs: CaseJobs, collected: &Collected, folder: &Path) -> CaseJobs {
+    for record in &mut jobs.jobs {
+        let is_of_blamed = |file: &&CollectedFile| {
+            file.job == record.name
+                && file.node.is_some()
+                && file.node.as_ref() == record.blamed.as_ref().map(|blamed| &blamed.node)
+                && is_printed(file.kind)
+        };
+        let mut files = collected.files.iter().filter(is_of_blamed);
+        if files.any(|file| names_lost_peer(&folder.join(&file.path))) {
+            record.blamed = None;
+        }
+    }
+    jobs
+}
+
+fn is_printed(kind: FileKind) -> bool {
+    matches!(
+        kind,
+        FileKind::NcclTests | FileKind::GpuNcclTests | FileKind::Stdout | FileKind::Stderr | FileKind::Log
+    )
+}
+
+/// A file that cannot be read names none.
+fn names_lost_peer(path: &Path) -> bool {
+    let tail = tail(path).unwrap_or_default().to_lowercase();
+    SIGNS.iter().any(|sign| tail.contains(sign))
+}
+
+fn tail(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::artefact::{Blamed, Ended, Format, JobRecord};
+
+    /// The node that stays blamed, of n2, where a node prints a text.
+    fn blamed(printed_by: &str, text: &str) -> Option<String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = format!("stderr.{printed_by}");
+        std::fs::write(folder.path().join(&name), text).expect("written");
+        let file = CollectedFile {
+            job: "all".to_owned(),
+            path: name,
+            kind: FileKind::Stderr,
+            node: Some(printed_by.to_owned()),
+            part: None,
+            rank: None,
+            bytes: text.len() as u64,
+            sha256: String::new(),
+            redacted: 0,
+        };
+        let collected = Collected {
+            format: Format,
+            files: vec![file],
+            missing: Vec::new(),
+            changed: Vec::new(),
+            simulated: Vec::new(),
+        };
+        let record = JobRecord {
+            name: "all".to_owned(),
+            handle: None,
+            submitted: None,
+            started: None,
+            ended: None,
+            seconds: None,
+            end: Ended::Exited { code: 1 },
+            blamed: Some(Blamed { node: "n2".to_owned(), evidence: String::new() }),
+            findings: Vec::new(),
+        };
+        let jobs = CaseJobs { format: Format, skipped: None, jobs: vec![record] };
+        let cleared = clear_blame(jobs, &collected, folder.path());
+        assert_eq!(cleared.jobs[0].end, Ended::Exited { code: 1 });
+        cleared.jobs[0].blamed.as_ref().map(|blamed| blamed.node.clone())
+    }
+
+    #[test]
+    fn a_pod_that_failed_because_of_a_peer_is_not_blamed() {
+        for text in [
+            "n2:7:9 [0] NCCL WARN remote process exited or there was a network error\n",
+            "n2: Test NCCL failure common.cu:958 'unhandled system error'\n",
+            "RuntimeError: [../gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.1]:4711\n",
+            "[Rank 8] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7) ran for 600012 ms\n",
+            "recv: Connection reset by peer\n",
+        ] {
+            assert_eq!(blamed("n2", text), None, "{text}");
+            // What others print says nothing of its own end.
+            assert_eq!(blamed("n1", text).as_deref(), Some("n2"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pod_that_failed_of_its_own_stays_blamed() {
+        let early = format!("connect: Connection refused\n{}", "step\n".repeat(20_000));
+        for text in ["", "CUDA error: uncorrectable ECC error encountered\n", early.as_str()] {
+            assert_eq!(blamed("n2", text).as_deref(), Some("n2"));
+        }
+    }
+}
