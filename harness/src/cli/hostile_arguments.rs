@@ -1,5 +1,5 @@
 //! Refuses arguments that would act on the terminal or on the CI job as soon as a message repeats them: names of branches and
-//! files of a pull request become arguments.
+//! files of a pull request become arguments, and values of the harness's own environment variables.
 
 use base::text::show;
 use std::ffi::OsString;
@@ -29,6 +29,20 @@ pub(super) fn refused(arguments: &[OsString]) -> Option<String> {
     let mut texts = arguments.iter().skip(1).map(|argument| argument.to_string_lossy());
     texts.find(|text| acts(text)).map(|text| {
         format!("argument with a control character or a command of CI: `{}`; write it without", show(&text))
+    })
+}
+
+/// Why the harness's own variables are refused, by the first whose value acts. The value may be secret and is not shown.
+pub(super) fn refused_variable(
+    environment: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Option<String> {
+    let own = environment.into_iter().map(|(name, value)| (name.to_string_lossy().into_owned(), value));
+    let mut own = own.filter(|(name, _)| name.starts_with("HARNESS_"));
+    own.find(|(name, value)| acts(name) || acts(&value.to_string_lossy())).map(|(name, _)| {
+        format!(
+            "environment variable `{}` has a control character or a command of CI; unset it or write it without",
+            show(&name)
+        )
     })
 }
 
@@ -66,6 +80,20 @@ mod tests {
             let why = why(argument).expect(argument);
             assert!(why.starts_with("argument with a control") && !why.contains(char::is_control), "{why:?}");
         }
+    }
+
+    #[test]
+    fn variables_of_the_harness_that_act_are_refused_by_name() {
+        let why = |name: &str, value: &str| refused_variable([(OsString::from(name), OsString::from(value))]);
+        for value in ["default\n::error::b", "::add-mask::b", "a\u{1b}[2J", "a\rb"] {
+            let why = why("HARNESS_INVENTORY", value).expect(value);
+            assert!(why.starts_with("environment variable `HARNESS_INVENTORY` has a control"), "{why}");
+            assert!(!why.contains("::") && !why.contains(char::is_control), "{why:?}");
+        }
+        let named = why("HARNESS_\n::error::b", "a").expect("refused");
+        assert!(!named.contains(char::is_control), "{named:?}");
+        assert_eq!(why("HARNESS_INVENTORY", "a\n b"), None);
+        assert_eq!(why("PS1", "a\n::error::b\u{1b}[0m"), None);
     }
 
     #[test]

@@ -67,7 +67,9 @@ use store::{Home, trust};
 /// The whole program but for ending the process.
 pub fn main(args: Vec<OsString>) -> i32 {
     file_size_limit::make_it_an_error();
-    if let Some(why) = hostile_arguments::refused(&args) {
+    let why = hostile_arguments::refused(&args)
+        .or_else(|| hostile_arguments::refused_variable(std::env::vars_os()));
+    if let Some(why) = why {
         return usage(&why);
     }
     let (mut args, warnings) = old_spellings::renew(args);

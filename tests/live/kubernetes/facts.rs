@@ -29,6 +29,24 @@ impl Drop for Labels<'_> {
     }
 }
 
+/// A namespace of operators, `nvidia-` and that of the test: plugins elsewhere prove nothing.
+struct Operators<'a>(&'a Bench);
+
+impl Operators<'_> {
+    fn name(&self) -> String {
+        format!("nvidia-{}", self.0.namespace)
+    }
+}
+
+impl Drop for Operators<'_> {
+    fn drop(&mut self) {
+        let mut command = Command::new("env");
+        command.args(["kubectl", "delete", "namespace", "--wait=false"]).arg(self.name());
+        command.envs(self.0.cluster.variables()).stdin(Stdio::null());
+        let _ = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+}
+
 /// A namespace of its own, with the programs of a cluster on its claim and the inventory `mine`.
 fn discovered(name: &str) -> Bench {
     let bench = Bench::named(Project::bare(), &format!("{name}-{}", std::process::id()), "fsx");
@@ -50,26 +68,31 @@ fn discover(bench: &Bench) -> String {
 }
 
 /// A device plugin on each node, which is never ready on `n2`.
-fn plugin(bench: &Bench) {
+fn plugin(bench: &Bench, namespace: &str) {
     bench.cluster.create(&format!(
-        "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {{name: nvidia-device-plugin, namespace: {}}}\nspec:\n  selector: \
+        "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n---\napiVersion: apps/v1\nkind: DaemonSet\n\
+         metadata: {{name: nvidia-device-plugin, namespace: {namespace}}}\nspec:\n  selector: \
          {{matchLabels: {{app: plugin}}}}\n  template:\n    metadata: {{labels: {{app: plugin}}}}\n    spec:\n      \
          terminationGracePeriodSeconds: 1\n      containers:\n      - name: plugin\n        image: localhost/node:1\n        \
          command: [bash, -c, \"trap 'exit 0' TERM; while :; do sleep 3600 & wait; done\"]\n        env:\n        - {{name: NODE, \
          valueFrom: {{fieldRef: {{fieldPath: spec.nodeName}}}}}}\n        readinessProbe:\n          exec: {{command: [bash, -c, \
-         \"[ $NODE != n2 ]\"]}}\n          periodSeconds: 1\n",
-        bench.namespace
+         \"[ $NODE != n2 ]\"]}}\n          periodSeconds: 1\n"
     ));
+    let ask = |arguments: &[&str]| {
+        let namespace = format!("--namespace={namespace}");
+        bench.cluster.kubectl(&[&[namespace.as_str()], arguments].concat())
+    };
     let ready = ["get", "daemonset", "nvidia-device-plugin", "--output=jsonpath={.status.numberReady}"];
-    until(90, "the plugin is ready on three nodes", || bench.kubectl(&ready) == "3");
+    until(90, "the plugin is ready on three nodes", || ask(&ready) == "3");
     let phase =
         ["get", "pods", "--field-selector=spec.nodeName=n2", "--output=jsonpath={.items[*].status.phase}"];
-    until(60, "the plugin runs on n2", || bench.kubectl(&phase) == "Running");
+    until(60, "the plugin runs on n2", || ask(&phase) == "Running");
 }
 
 fn probed() {
     let bench = discovered("facts");
-    plugin(&bench);
+    let operators = Operators(&bench);
+    plugin(&bench, &operators.name());
     let _labels = Labels(&bench);
     let label = |node: &str, labels: &[&str]| {
         bench.cluster.kubectl(&[&["label", "--overwrite", "nodes", node][..], labels].concat());
@@ -93,7 +116,7 @@ fn probed() {
     assert_eq!(of(0, "device_pods_bad"), json!([]), "{}", ran.all());
     let bad = of(1, "device_pods_bad");
     let bad: Vec<&str> = bad.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let begin = format!("{}/nvidia-device-plugin-", bench.namespace);
+    let begin = format!("{}/nvidia-device-plugin-", operators.name());
     let is_it = |line: &&str| line.starts_with(&begin) && line.ends_with(": not ready");
     assert!(bad.len() == 1 && bad.iter().all(is_it), "{bad:?}: {}", ran.all());
     bench.assert_nothing_is_left();

@@ -21,8 +21,20 @@ const TOKEN: &str = "TOKEN";
 /// Every such word holds one of these, and few other names do.
 const MARKS: [&[u8; 2]; 7] = [b"KE", b"SS", b"CR", b"TH", b"PW", b"KI", b"PA"];
 /// What stands before `KEY` in names of keys that are secret, in whatever case they are written.
-const KEYS: [&str; 9] =
-    ["API", "ACCESS", "SECRET", "PRIVATE", "AUTH", "SIGNING", "ENCRYPTION", "ACCOUNT", "MASTER"];
+const KEYS: [&str; 12] = [
+    "API",
+    "ACCESS",
+    "SECRET",
+    "PRIVATE",
+    "AUTH",
+    "SIGNING",
+    "ENCRYPTION",
+    "ACCOUNT",
+    "MASTER",
+    "WANDB",
+    "NGC",
+    "LICENSE",
+];
 /// What stands before `PASS`, `PWD` and `PW` at the end of a name: by themselves these are results of tests, and folders.
 const HAVE_PASSWORDS: [&str; 17] = [
     "DB", "DATABASE", "MYSQL", "PG", "POSTGRES", "REDIS", "LDAP", "SMTP", "MAIL", "FTP", "SSH", "PROXY",

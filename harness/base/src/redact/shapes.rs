@@ -26,7 +26,7 @@ pub(super) struct Found {
 }
 
 /// Beginnings of values that are secret by themselves, and how many characters follow at least.
-const VALUES: [(&str, usize); 35] = [
+const VALUES: [(&str, usize); 36] = [
     ("ghp_", 20),
     ("gho_", 20),
     ("ghu_", 20),
@@ -62,6 +62,7 @@ const VALUES: [(&str, usize); 35] = [
     ("gsk_", 40),
     ("tskey-", 20),
     ("lin_api_", 32),
+    ("cfut_", 30),
 ];
 /// Those of which values without a digit are letters of both cases.
 const MAY_HAVE_NO_DIGIT: [&str; 15] = [
@@ -84,9 +85,13 @@ const MAY_HAVE_NO_DIGIT: [&str; 15] = [
 /// Tokens of Hugging Face: exactly so many letters follow, none of which need be a digit.
 const LETTERS: [&str; 2] = ["hf_", "api_org_"];
 const LETTERS_OF_TOKEN: usize = 34;
-/// Ids of keys of AWS: exactly so many capitals and digits follow.
-const KEY_IDS: [&str; 2] = ["AKIA", "ASIA"];
-const KEY_ID: usize = 16;
+/// Ids of keys of AWS, tokens of Replicate and of Databricks: exactly so many characters of one kind follow.
+const EXACT: [(&str, usize, fn(u8) -> bool); 4] = [
+    ("AKIA", 16, is_upper_or_digit),
+    ("ASIA", 16, is_upper_or_digit),
+    ("r8_", 37, |byte: u8| byte.is_ascii_alphanumeric()),
+    ("dapi", 32, |byte: u8| byte.is_ascii_hexdigit()),
+];
 /// Addresses that let everybody in who knows the rest of them.
 const ADDRESSES: [&str; 3] =
     ["hooks.slack.com/services/", "discord.com/api/webhooks/", "hooks.slack.com/workflows/"];
@@ -128,6 +133,10 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
+fn is_upper_or_digit(byte: u8) -> bool {
+    byte.is_ascii_uppercase() || byte.is_ascii_digit()
+}
+
 fn in_value(byte: u8) -> bool {
     is_word(byte) || byte == b'-'
 }
@@ -141,11 +150,10 @@ pub(super) fn count(bytes: &[u8], class: fn(u8) -> bool, most: usize) -> usize {
 }
 
 fn value(rest: &[u8]) -> Option<Found> {
-    for prefix in KEY_IDS {
+    for (prefix, length, class) in EXACT {
         let Some(more) = rest.strip_prefix(prefix.as_bytes()) else { continue };
-        let upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
-        if count(more, upper, KEY_ID) == KEY_ID && !more.get(KEY_ID).copied().is_some_and(is_word) {
-            let (skip, what) = (prefix.len() + KEY_ID, format!("{prefix}..."));
+        if count(more, class, length) == length && !more.get(length).copied().is_some_and(is_word) {
+            let (skip, what) = (prefix.len() + length, format!("{prefix}..."));
             return Some(Found { keep: 0, skip, body: None, what });
         }
     }

@@ -21,6 +21,9 @@ const LIST_LIMIT: usize = 64 << 20;
 const LONGEST: usize = 160;
 /// Where the operator is installed, by its own chart, an older one and OpenShift's.
 const NAMESPACES: [&str; 3] = ["gpu-operator", "gpu-operator-resources", "nvidia-gpu-operator"];
+/// Beginnings of namespaces, by words, in which operators and plugins are installed and tenants create nothing. A name or a
+/// label elsewhere is any tenant's to choose, and so is a priority class.
+const OF_OPERATORS: [&str; 3] = ["kube-system", "gpu-operator", "nvidia"];
 /// Which a pod of theirs is part of: in manifests of NVIDIA/gpu-operator and NVIDIA/k8s-device-plugin.
 const PART_OF: (&str, [&str; 2]) = ("app.kubernetes.io/part-of", ["gpu-operator", "nvidia-gpu"]);
 
@@ -35,6 +38,8 @@ pub(super) struct DevicePod {
     daemon: String,
     /// As Kubernetes names it.
     node: String,
+    /// Outside the namespaces of operators: neither proof that devices are there, nor that they are not.
+    is_elsewhere: bool,
     state: State,
 }
 
@@ -92,19 +97,32 @@ pub(super) fn report(pods: &Result<Vec<DevicePod>, String>, node: &str, reported
         }
     };
     let (mut ready, mut bad) = (BTreeSet::new(), BTreeSet::new());
+    let (mut elsewhere, mut bad_elsewhere) = (None, None);
     for pod in pods {
         match &pod.state {
+            State::Done => {}
+            state if pod.is_elsewhere => {
+                elsewhere = Some(&pod.name);
+                bad_elsewhere = if *state == State::Ready { bad_elsewhere } else { elsewhere };
+            }
             State::Ready => {
                 ready.insert(line(&pod.daemon));
             }
-            State::Done => {}
             State::Bad(why) => {
                 bad.insert(line(&format!("{}: {why}", pod.name)));
             }
         }
     }
-    for (fact, names) in [(READY, ready), (BAD, bad)] {
-        reported.facts.insert(fact.to_owned(), Value::Names(names.into_iter().collect()));
+    // What is bad in a namespace of operators stays so, whatever stands elsewhere.
+    let bad_elsewhere = bad_elsewhere.filter(|_| bad.is_empty());
+    for (fact, names, elsewhere) in [(READY, ready, elsewhere), (BAD, bad, bad_elsewhere)] {
+        match elsewhere {
+            Some(pod) => {
+                let why = format!("a pod in none of {}*: {pod}", OF_OPERATORS.join("*, "));
+                reported.unknown.insert(fact.to_owned(), line(&why));
+            }
+            None => drop(reported.facts.insert(fact.to_owned(), Value::Names(names.into_iter().collect()))),
+        }
     }
 }
 
@@ -142,8 +160,15 @@ fn pod(line: &str) -> Result<Option<DevicePod>, String> {
         name: format!("{namespace}/{name}"),
         daemon,
         node: node.to_owned(),
+        is_elsewhere: !is_of_operators(namespace),
         state: state(phase, reason, &containers),
     }))
+}
+
+fn is_of_operators(namespace: &str) -> bool {
+    OF_OPERATORS.iter().any(|begin| {
+        namespace.strip_prefix(begin).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    })
 }
 
 /// What only exports readings gives no devices.
@@ -254,6 +279,43 @@ mod tests {
             (of("gpu-operator", "", &daemon("gpu-feature-discovery"), "2026-01-01T00:00:00Z"), false),
         ] {
             assert_eq!(read(line.as_bytes()).expect("read").len(), usize::from(is_one), "{line}");
+        }
+    }
+
+    #[test]
+    fn pods_of_tenants_that_only_look_like_a_plugin_make_facts_unknown_and_no_node_unfit() {
+        let at = |namespace: &str, pod: &str, containers: &str| {
+            plugin(pod, "ip-1", "", "Running", containers).replace("kube-system", namespace)
+        };
+        // Of a tenant beside the real one, each ready or bad; what is expected of both facts, `?` where unknown.
+        for (tenant, real, ready, bad) in [
+            (CRASHES, RUNS, "?", "?"),
+            (RUNS, RUNS, "?", "none"),
+            (CRASHES, CRASHES, "?", "nvidia-x/real: not ready: CrashLoopBackOff (1)"),
+        ] {
+            let answer = at("team", "theirs", tenant) + &at("nvidia-x", "real", real);
+            let mut reported = Reported::default();
+            report(&read(answer.as_bytes()), "ip-1", &mut reported);
+            for (fact, expected) in [(READY, ready), (BAD, bad)] {
+                match reported.unknown.get(fact) {
+                    Some(why) => {
+                        let shown = "a pod in none of kube-system*, gpu-operator*, nvidia*: team/theirs";
+                        assert_eq!((expected, why.as_str()), ("?", shown), "{answer}");
+                    }
+                    None => assert_eq!(reported.facts[fact].to_string(), expected, "{answer}"),
+                }
+            }
+        }
+        for (namespace, is_one) in [
+            ("kube-system", true),
+            ("gpu-operator-resources", true),
+            ("nvidia-gpu-operator", true),
+            ("nvidia", true),
+            ("nvidiafans", false),
+            ("my-kube-system", false),
+            ("default", false),
+        ] {
+            assert_eq!(is_of_operators(namespace), is_one, "{namespace}");
         }
     }
 

@@ -43,14 +43,11 @@ pub(super) fn rule(file: &ParsedFile, _: &[ParsedFile], diagnostics: &mut Diagno
 fn set(file: &ParsedFile) -> Vec<(String, String, Word)> {
     let mut all = Vec::new();
     for command in &file.script.commands {
+        let mut is_front = true;
         for (at, word) in command.words.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|before| command.words.get(before));
             let is_passed =
                 before.is_some_and(|before| matches!(before.text.as_str(), "-x" | "--env" | "-e"));
-            let is_front = command.words[..at].iter().all(|word| {
-                assignment(word).is_some()
-                    || matches!(word.text.as_str(), "export" | "env" | "declare" | "-x" | "readonly")
-            });
             if let Some((name, value)) = assignment(word)
                 && (is_passed || is_front || command.list.is_some())
             {
@@ -61,6 +58,8 @@ fn set(file: &ParsedFile) -> Vec<(String, String, Word)> {
                 let pairs = list.split(',').filter_map(|pair| pair.split_once('='));
                 all.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned(), word.clone())));
             }
+            is_front &= assignment(word).is_some()
+                || matches!(word.text.as_str(), "export" | "env" | "declare" | "-x" | "readonly");
         }
     }
     all

@@ -16,6 +16,14 @@ pub(super) fn rule(file: &ParsedFile, all: &[ParsedFile], diagnostics: &mut Diag
         let inside = Inside { file, all, launch: &launch };
         inside.look(&words[behind..], file, DEEPEST, diagnostics);
     }
+    exhausted(&values, &Word { line: 1, column: 1, ..Word::default() }, diagnostics);
+}
+
+fn exhausted(values: &Values, place: &Word, diagnostics: &mut Diagnostics) {
+    if values.is_exhausted() {
+        let message = "too many variables within variables: not all launchers are checked";
+        diagnostics.error(place, message, "write the words of the launchers in full");
+    }
 }
 
 /// Scripts that start scripts; deeper ones are not followed.
@@ -141,6 +149,7 @@ impl Inside<'_> {
                     let words: Vec<Word> = words.into_iter().map(there).collect();
                     self.look(&words, within, depth - 1, diagnostics);
                 }
+                exhausted(&values, &place(word), diagnostics);
             }
         }
     }
@@ -156,6 +165,7 @@ impl Inside<'_> {
         for command in &other.script.commands {
             self.look(&values.resolved(command), other, depth - 1, diagnostics);
         }
+        exhausted(&values, &self.launch.place, diagnostics);
     }
 
     fn starts(&self, name: &str, place: &Word, by_file: &str, words: &[Word], diagnostics: &mut Diagnostics) {

@@ -35,50 +35,62 @@ pub(super) fn rule(file: &ParsedFile, _: &[ParsedFile], diagnostics: &mut Diagno
     }
 }
 
-/// No reference is longer, so that a line of opened brackets is not searched to its end for each of them.
+/// No reference is longer: a secret behind a bracket that is closed much later is still found.
 const LONGEST: usize = 1024;
 
 /// A text in which each value that is put in later is `$X`: `$(cat token)`, `${TOKEN:?}`, `` `cat token` ``.
 fn without_references(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(['$', '`']) {
-        kept.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let length = match rest.as_bytes() {
-            [b'$', b'(', ..] => closing(rest, b'(', b')'),
-            [b'$', b'{', ..] => closing(rest, b'{', b'}'),
-            [b'`', more @ ..] => more.iter().take(LONGEST).position(|byte| *byte == b'`').map(|end| end + 2),
-            _ => None,
-        };
-        match length {
-            Some(length) => {
-                kept.push_str("$X");
-                rest = &rest[length..];
-            }
-            None => {
-                kept.push_str(&rest[..1]);
-                rest = &rest[1..];
-            }
-        }
-    }
-    kept + rest
+    replace_references(text).0
 }
 
-/// How long what begins with `$` and a bracket is, with its end; nothing where it does not end.
-fn closing(text: &str, open: u8, close: u8) -> Option<usize> {
-    let mut depth = 0usize;
-    for (at, byte) in text.bytes().take(LONGEST).enumerate() {
-        if byte == open {
-            depth += 1;
-        } else if byte == close {
-            depth = depth.saturating_sub(1);
-            if depth == 0 {
-                return Some(at + 1);
+/// With how many bytes were looked at for the ends of references.
+fn replace_references(text: &str) -> (String, usize) {
+    let bytes = text.as_bytes();
+    let (round, curly) = (closings(bytes, b'(', b')'), closings(bytes, b'{', b'}'));
+    let mut looked_at = 2 * bytes.len();
+    let mut kept = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(found) = text[at..].find(['$', '`']) {
+        kept.push_str(&text[at..at + found]);
+        at += found;
+        let end = match &bytes[at..] {
+            [b'$', b'(', ..] => round.get(&(at + 1)).copied(),
+            [b'$', b'{', ..] => curly.get(&(at + 1)).copied(),
+            [b'`', more @ ..] => {
+                let length = more.iter().take(LONGEST).position(|byte| *byte == b'`');
+                looked_at += length.unwrap_or(more.len().min(LONGEST));
+                length.map(|length| at + 1 + length)
+            }
+            _ => None,
+        };
+        match end.filter(|end| end - at <= LONGEST) {
+            Some(end) => {
+                kept.push_str("$X");
+                at = end + 1;
+            }
+            None => {
+                kept.push_str(&text[at..=at]);
+                at += 1;
             }
         }
     }
-    None
+    kept.push_str(&text[at..]);
+    (kept, looked_at)
+}
+
+/// Where each bracket that is closed has its end, by one pass: a nested text must not be searched for each of them.
+fn closings(bytes: &[u8], open: u8, close: u8) -> BTreeMap<usize, usize> {
+    let (mut opened, mut closings) = (Vec::new(), BTreeMap::new());
+    for (at, byte) in bytes.iter().enumerate() {
+        if *byte == open {
+            opened.push(at);
+        } else if *byte == close
+            && let Some(begin) = opened.pop()
+        {
+            closings.insert(begin, at);
+        }
+    }
+    closings
 }
 
 #[cfg(test)]
@@ -139,6 +151,16 @@ mod tests {
                 of_length(2 * super::LONGEST)
             );
         }
+    }
+
+    #[test]
+    fn nested_references_are_found_by_a_few_looks_at_each_byte() {
+        for (open, close) in [("$(", ")"), ("${", "}"), ("`", ""), ("` $(", ""), ("$(${`", "")] {
+            let text = open.repeat(4000) + &close.repeat(4000);
+            let (_, looked_at) = super::replace_references(&text);
+            assert!(looked_at <= 3 * text.len() + super::LONGEST, "{open}: {looked_at} of {}", text.len());
+        }
+        assert_eq!(super::without_references("a $(b $(c) ${d) `e` ${f} \u{e9}$)"), "a $X $X $X \u{e9}$)");
     }
 
     #[test]

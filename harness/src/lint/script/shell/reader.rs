@@ -5,7 +5,7 @@ use super::{Command, Script, Slip};
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Commands within commands; deeper ones are not read.
+/// Commands within commands; deeper ones are not read, and are an error.
 pub(super) const DEEPEST: usize = 16;
 
 pub(super) struct Reader<'a> {
@@ -96,9 +96,8 @@ impl<'a> Reader<'a> {
     }
 
     fn take(&mut self, mut command: Command) {
-        while command.words.first().is_some_and(|word| KEYWORDS.contains(&word.text.as_str())) {
-            command.words.remove(0);
-        }
+        let keywords = command.words.iter().take_while(|word| KEYWORDS.contains(&word.text.as_str())).count();
+        command.words.drain(..keywords);
         if !command.words.is_empty() {
             self.script.commands.push(command);
         }

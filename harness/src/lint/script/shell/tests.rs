@@ -56,6 +56,24 @@ fn blanks_and_comments_behind_a_backslash_are_slips() {
     assert_eq!(slips("a \\\n b\\ c\n"), []);
 }
 
+#[test]
+fn commands_nested_too_deep_are_one_error_and_end_the_reading() {
+    let nested = |depth: usize, end: &str| read(&format!("{}a{}", "$(".repeat(depth), end.repeat(depth)));
+    assert_eq!(nested(16, ")").slips, []);
+    for script in [nested(17, ")"), nested(10_000, ")"), nested(10_000, "")] {
+        let [slip] = &script.slips[..] else { panic!("{:?}", script.slips) };
+        assert_eq!((slip.line, slip.column), (1, 35));
+        assert_eq!(slip.message, "commands nested more than 16 deep, which are not checked");
+        assert_eq!(script.commands.len(), 17);
+    }
+}
+
+#[test]
+fn lists_within_lists_are_one_list() {
+    let script = read(&"a=(".repeat(20_000));
+    assert_eq!((script.commands.len(), script.commands[0].words.len()), (2, 19_999));
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_to_its_end(text in "[-a-z$(){}'\"`\\\\#<>|&; \n=]{0,80}") {

@@ -1,14 +1,15 @@
 //! A word of a script: its quotes, its variables, and the commands within it.
 
 use super::reader::{DEEPEST, Reader};
-use super::{Command, Script, Use, Word, is_letter};
+use super::{Command, Script, Slip, Use, Word, is_letter};
 
 impl Reader<'_> {
     pub(super) fn word(&mut self, command: &mut Command) {
         let mut word = Word { line: self.line, column: self.column, ..Word::default() };
         while let Some(c) = self.rest.peek().copied() {
             match c {
-                '(' if word.text.ends_with('=') && !word.is_quoted => {
+                // Bash knows no list within a list.
+                '(' if word.text.ends_with('=') && !word.is_quoted && command.list.is_none() => {
                     self.next();
                     let name = word.text.trim_end_matches(['=', '+']).to_owned();
                     command.words.push(word);
@@ -126,7 +127,7 @@ impl Reader<'_> {
                 }
                 word.text.push_str(&format!("{{{inside}}}"));
             }
-            Some('(') if self.depth < DEEPEST => {
+            Some('(') => {
                 let (line, column) = (self.line, self.column + 1);
                 let inside = self.enclosed('(', ')');
                 word.text.push_str(&format!("({inside})"));
@@ -150,6 +151,15 @@ impl Reader<'_> {
 
     /// Commands within a word.
     fn within(&mut self, text: &str, line: usize, column: usize) {
+        if self.depth >= DEEPEST {
+            self.script.slips.push(Slip {
+                line,
+                column,
+                message: format!("commands nested more than {DEEPEST} deep, which are not checked"),
+                advice: "close each `$(`, or assign the inner commands to variables",
+            });
+            return;
+        }
         let mut inner = Reader::new(text, Script::default());
         (inner.line, inner.column, inner.depth) = (line, column, self.depth + 1);
         inner.all();
