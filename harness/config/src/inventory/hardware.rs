@@ -211,7 +211,10 @@ mod tests {
         let read = |fact: &str, value: FactValue| BTreeMap::from([(fact.to_owned(), value)]);
         let delivered = listed("i-01", &["1650", "1651"], &["00a1", "00a2"]);
         for nics in [
-            rows(&["rdmap79s0 0000:0000:0000:0000 0000:4f:00.0", "rdmap80s0 0000:0000:0000:0000 0000:50:00.0"]),
+            rows(&[
+                "rdmap79s0 0000:0000:0000:0000 0000:4f:00.0",
+                "rdmap80s0 0000:0000:0000:0000 0000:50:00.0",
+            ]),
             rows(&["rdmap79s0 0000:4f:00.0", "rdmap80s0 00a2 0000:50:00.0"]),
         ] {
             let facts = read("nic_ids", nics);

@@ -3,7 +3,9 @@
 
 use super::hang::{self, Hang, TIMEOUT, UNDECIDED};
 use super::torch_failure::{GPU_ERROR, failed_by};
-use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure, named_node, node_of, part_of};
+use super::{
+    Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure, named_node, node_of, part_of,
+};
 use crate::recipe::ras_hang::{self, Behind, DESYNC, Late};
 use logs::nccl_debug::{TimedOut, complaining_rank, reached, timed_out};
 use logs::stream::Pieces;

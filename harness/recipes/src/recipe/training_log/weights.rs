@@ -1,6 +1,8 @@
 //! Whether all ranks of a training hold the same weights after its last step, as the harness's own script reports it.
 
-use super::{FileRole, InputFile, JobInput, Output, TrainingFacts, TrainingFinding, job_metric, named_node, part_of};
+use super::{
+    FileRole, InputFile, JobInput, Output, TrainingFacts, TrainingFinding, job_metric, named_node, part_of,
+};
 use logs::stream::Pieces;
 use logs::training_log::WEIGHTS;
 use metric::finding::Finding;
