@@ -86,12 +86,13 @@ const MAY_HAVE_NO_DIGIT: [&str; 15] = [
 const LETTERS: [&str; 2] = ["hf_", "api_org_"];
 const LETTERS_OF_TOKEN: usize = 34;
 /// Ids of keys of AWS, tokens of Replicate and of Databricks: exactly so many characters of one kind follow.
-const EXACT: [(&str, usize, fn(u8) -> bool); 4] = [
+const EXACT: [(&str, usize, OfKind); 4] = [
     ("AKIA", 16, is_upper_or_digit),
     ("ASIA", 16, is_upper_or_digit),
     ("r8_", 37, |byte: u8| byte.is_ascii_alphanumeric()),
     ("dapi", 32, |byte: u8| byte.is_ascii_hexdigit()),
 ];
+type OfKind = fn(u8) -> bool;
 /// Addresses that let everybody in who knows the rest of them.
 const ADDRESSES: [&str; 3] =
     ["hooks.slack.com/services/", "discord.com/api/webhooks/", "hooks.slack.com/workflows/"];
