@@ -548,7 +548,7 @@ fn partners_that_went_bad_since_reject_no_good_node() {
         assert!(last(&ran).contains("rejected 0"), "{}", ran.all());
     }
     // A run that blames them counts, though an earlier one passed.
-    let run = ["--suite", "nccl-p5", "-q", "--inventory", "eight"];
+    let run = ["--suite", "nccl-p5", "-q", "--inventory", "eight", "nic-pairs"];
     assert_eq!(project.harness(&run).code, Some(0));
     let red = project.harness(&[&run[..], &three.iter().map(String::as_str).collect::<Vec<_>>()].concat());
     assert_eq!(red.code, Some(1), "{}", red.all());

@@ -443,7 +443,7 @@ fn what_cannot_be_isolated_is_refused_with_the_reason() {
 fn every_code_has_a_page_with_cause_next_action_and_the_line_for_slurm() {
     let project = Project::new();
     let all = project.harness(&["explain"]);
-    assert_eq!((all.code, all.stdout.lines().count()), (Some(0), 34), "{}", all.all());
+    assert_eq!((all.code, all.stdout.lines().count()), (Some(0), 35), "{}", all.all());
     for line in all.stdout.lines() {
         let code = line.split(' ').next().unwrap_or_default();
         let page = project.harness(&["explain", code]);

@@ -160,6 +160,8 @@ fn a_published_run_is_compared_shown_and_replayed_where_it_lies_and_is_foreign()
     let url = "s3://bucket/runs/one";
     assert_ended(&reader.run(&server, &["publish", &id, url]), 0, "harness fetch");
     let runs = || fs::read_dir(reader.path("runs")).expect("read").count();
+    // A history keeps an index beside the runs.
+    let here = reader.run(&server, &["history", "nccl.busbw"]);
     let before = runs();
     let compared = reader.run(&server, &["compare", &id, url]);
     assert_ended(&compared, 3, "both are the same run");
@@ -167,7 +169,6 @@ fn a_published_run_is_compared_shown_and_replayed_where_it_lies_and_is_foreign()
     let raw = |(target, _): &&(String, u64)| target.contains("/raw/");
     // The same of the runs below a URL, of which one was begun and never ended.
     server.state().objects.insert("runs/begun/claim.json".into(), b"{}".to_vec());
-    let here = reader.run(&server, &["history", "nccl.busbw"]);
     let there = reader.run(&server, &["history", "nccl.busbw", "--runs", "s3://bucket/runs"]);
     assert_ended(&there, 0, "not counted: s3://bucket/runs/begun: nothing is published there");
     assert_ended(&there, 0, "note: s3://bucket/runs: 1 run, ");

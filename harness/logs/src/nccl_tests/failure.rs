@@ -126,7 +126,7 @@ fn parse_slurm(text: &str, line: u64) -> Option<Complaint> {
     let (_, said) = ["srun: error: ", "slurmstepd: error: ", "srun: ", "sbatch: error: "]
         .iter()
         .find_map(|start| text.split_once(start).filter(|(before, _)| before.len() <= 40))
-        .or_else(|| of_named_slurmstepd(text))?;
+        .or_else(|| from_named_slurmstepd(text))?;
     let make = |class, depth, node| Some(complaint(class, depth, true, text, node, line));
     if let Some((_, node)) = said.split_once("Node failure on ") {
         return make(
@@ -192,7 +192,7 @@ fn parse_slurm(text: &str, line: u64) -> Option<Complaint> {
 }
 
 /// Slurm that is built for several slurmd on a host names the node: `slurmstepd-n1: error: ...`.
-fn of_named_slurmstepd(text: &str) -> Option<(&str, &str)> {
+fn from_named_slurmstepd(text: &str) -> Option<(&str, &str)> {
     let (before, rest) = text.split_once("slurmstepd-")?;
     let (node, said) = rest.split_once(": error: ")?;
     (before.len() <= 40 && word(node).is_some()).then_some((node, said))
