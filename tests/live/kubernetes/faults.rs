@@ -142,11 +142,10 @@ fn out_of_memory() {
     let program = "[ $HARNESS_NODE = n1 ] || { echo 1000 > /proc/1/oom_score_adj; \
                    head -c 1300000000 /dev/zero > /dev/shm/much; sleep 60; }";
     let bench = Bench::new(NODES, &case("eats", "\"each\"", program, ""));
-    bench.cluster.create(&format!(
-        "apiVersion: v1\nkind: LimitRange\nmetadata: {{name: memory, namespace: {}}}\nspec:\n  limits:\n  - type: Container\n    \
-         default: {{memory: 1100Mi}}\n",
-        bench.namespace
-    ));
+    let inventory = bench.project.path().join("inventory/live.toml");
+    let text = fs::read_to_string(&inventory).expect("read");
+    fs::write(&inventory, text.replace("hugepages = false\n", "hugepages = false\nmemory = \"1100MiB\"\n"))
+        .expect("written");
     let ran = bench.run();
     bench.came_to("a pod out of memory, Kubernetes", &ran, ["1 error lost", "none", "1 pass", "nothing"]);
     assert!(bench.project.reported().contains("OOMKilled"), "{}", bench.project.reported());
