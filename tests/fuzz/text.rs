@@ -5,9 +5,11 @@ use super::mutate::Seeds;
 use super::readers::{Read, Reader};
 use cluster::discover;
 use cluster::drain::{self, NodeState};
+use cluster::field_kit::{self, Evidence, NodeEvidence};
 use cluster::launch::slurm_array::Arrays;
 use cluster::launch::stderr_blame::Blame;
 use cluster::probe::answer;
+use cluster::reach::pods::read_pods;
 use cluster::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use config::baseline::Baselines;
 use config::inventory::{Instances, Inventory, Topology, TopologyFile};
@@ -18,9 +20,10 @@ use harness::publish::{manifest_paths, readable_paths};
 use job::profile::account;
 use job::window::mark;
 use logs::inspector::lines::{FileLines, Line, ParsedLine};
+use logs::nccl_debug::{Compat, Script};
 use logs::node_tools;
 use logs::torch_failure::{self, Account};
-use logs::{efa_counters, flow_log, inspector, mpi_log, nccl_debug, nccl_tests, ras, training_log};
+use logs::{efa_counters, flow_log, inspector, lttng, mpi_log, nccl_debug, nccl_tests, ras, training_log};
 use observe::Observer;
 use recipes::catalogue::Catalogue;
 use ring::signature::{Ed25519KeyPair, KeyPair};
@@ -35,9 +38,12 @@ pub(crate) fn readers() -> Vec<Reader> {
     vec![
         reader("nccl-tests", 6_000, || folder("tests/fuzz/seeds/nccl-tests"), nccl_tests),
         reader("nccl-log", 3_000, || folder("tests/fuzz/seeds/nccl-log"), nccl_log),
+        reader("nccl-script", 3_000, || folder("tests/fuzz/seeds/nccl-script"), nccl_script),
+        reader("lttng", 6_000, || folder("tests/fuzz/seeds/lttng"), |bytes| or_refused(lttng::read(bytes))),
         reader("training-log", 3_000, || folder("tests/fuzz/seeds/training-log"), training_log),
         reader("mpi-log", 6_000, || folder("tests/fuzz/seeds/mpi-log"), mpi_log),
         reader("ras", 6_000, || folder("tests/fuzz/seeds/ras"), ras_report),
+        reader("node-output", 6_000, || folder("tests/fuzz/seeds/node-output"), node_output),
         reader("dcgm", 6_000, || folder("tests/fuzz/seeds/dcgm"), dcgm),
         reader("nvbandwidth", 6_000, || folder("tests/fuzz/seeds/nvbandwidth"), nvbandwidth),
         reader("gpu-burn", 6_000, || folder("tests/fuzz/seeds/gpu-burn"), gpu_burn),
@@ -73,6 +79,14 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("slurm-queue", 3_000, || folder("tests/fuzz/seeds/slurm-queue"), slurm_queue),
         reader("discover", 3_000, || folder("tests/fuzz/seeds/discover"), discover_slurm),
         reader("kubernetes-nodes", 6_000, || folder("tests/fuzz/seeds/kubernetes-nodes"), kubernetes_nodes),
+        reader(
+            "kubernetes-discover",
+            6_000,
+            || folder("tests/fuzz/seeds/kubernetes-discover"),
+            |bytes| or_refused(discover::kubernetes::read(bytes)),
+        ),
+        reader("pods", 6_000, pods_of_a_run, |bytes| or_refused(read_pods(bytes))),
+        reader("field-kit", 6_000, || folder("tests/fuzz/seeds/field-kit"), field_kit_of_a_node),
         reader("topology", 6_000, || folder("tests/fuzz/seeds/topology"), topology),
         reader("excerpt", 6_000, || folder("tests/fuzz/seeds/excerpt"), excerpt),
         reader("manifest", 3_000, || folder("tests/lint/manifests/good"), manifest),
@@ -156,12 +170,38 @@ fn nccl_log(bytes: &[u8]) -> Read {
     if log.findings.is_empty() { clean(&log) } else { Read::Findings }
 }
 
+/// The five scripts print what they take out of a log, and gather no line that is none.
+fn nccl_script(bytes: &[u8]) -> Read {
+    const SCRIPTS: [Script; 5] =
+        [Script::SeparateSteps, Script::Comm, Script::PerOp, Script::Histogram, Script::Aggregate];
+    let mut printed: Vec<u8> = Vec::new();
+    for script in SCRIPTS {
+        let mut compat = Compat::new(script);
+        compat.read(bytes, &mut printed).expect("a reader in memory");
+        if compat.finish(&mut printed).is_err() {
+            return Read::Refused;
+        }
+    }
+    if printed.is_empty() { Read::Refused } else { clean(&printed) }
+}
+
 fn training_log(bytes: &[u8]) -> Read {
     let Ok(log) = training_log::read(bytes) else { return Read::Refused };
     match log.findings.is_empty() && log.garbled == 0 {
         true if log.series.is_empty() => Read::Refused,
         true => figures::training(&log).map_or_else(|| clean(&log.series), Read::Contradicts),
         false => Read::Findings,
+    }
+}
+
+fn node_output(bytes: &[u8]) -> Read {
+    let read = node_tools::output::read(&String::from_utf8_lossy(bytes));
+    let is_bad =
+        |output: &node_tools::output::NodeOutput| !output.failures.is_empty() || !output.findings.is_empty();
+    if read.as_ref().is_ok_and(|outputs| outputs.iter().any(is_bad)) {
+        Read::Findings
+    } else {
+        or_refused(read)
     }
 }
 
@@ -428,6 +468,29 @@ fn discover_slurm(bytes: &[u8]) -> Read {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     or_refused(runtime.block_on(discover::discover(&commands, &request, &INSTANCES)))
+}
+
+fn pods_of_a_run() -> Seeds {
+    let file = "harness/cluster/src/reach/pods/pods.json";
+    vec![("pods.json".to_owned(), std::fs::read(root().join(file)).expect("a seed"))]
+}
+
+/// Where a field kit looks in the tests.
+static PARALLEL_CLUSTER: LazyLock<Inventory> = LazyLock::new(|| {
+    let file = "inventory/parallelcluster.toml";
+    let text = std::fs::read_to_string(root().join(file)).expect("an inventory that ships");
+    Inventory::read(&text, file, &INSTANCES).expect("an inventory")
+});
+
+/// What a node printed, and whether it is what the harness assumes.
+fn field_kit_of_a_node(bytes: &[u8]) -> Read {
+    let Ok(sections) = field_kit::read_sections(&String::from_utf8_lossy(bytes)) else {
+        return Read::Refused;
+    };
+    let nodes = vec![NodeEvidence { node: "gpu-st-p5-1".to_owned(), sections: Ok(sections) }];
+    let inventory: &Inventory = &PARALLEL_CLUSTER;
+    let evidence = Evidence { inventory, here: BTreeMap::new(), nodes, probe: None };
+    clean(&field_kit::check(&evidence))
 }
 
 fn topology(bytes: &[u8]) -> Read {

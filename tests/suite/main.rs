@@ -39,6 +39,7 @@ mod false_alarms;
 mod field_kit;
 mod flow_paths;
 mod flows_script;
+mod fuzzed;
 mod gpu_allocation_script;
 mod gpu_state_script;
 mod gpus_script;

@@ -71,7 +71,7 @@ fn bounded(line: &str) -> String {
 const MARK: &str = "harness-field\t";
 
 /// The sections of `node.sh`. Lines that do not bear its mark are a shell's or a scheduler's own.
-pub(super) fn read_sections(text: &str) -> Result<BTreeMap<String, Section>, String> {
+pub fn read_sections(text: &str) -> Result<BTreeMap<String, Section>, String> {
     let mut sections: BTreeMap<String, Section> = BTreeMap::new();
     let mut current: Option<String> = None;
     let mut is_complete = false;

@@ -13,7 +13,7 @@ mod slurm;
 mod tests;
 mod tools;
 
-pub use evidence::{Evidence, NodeEvidence};
+pub use evidence::{Evidence, NodeEvidence, read_sections};
 pub use gather::{Gathering, gather};
 pub use pack::{Packed, pack};
 pub use render::render;

@@ -10,7 +10,8 @@ mod selection;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use nodes::{Node, read};
+pub(crate) use nodes::Node;
+pub use nodes::read;
 pub use render::render;
 pub(crate) use selection::{health_labels, hostname, takes_pods, unhealthy};
 

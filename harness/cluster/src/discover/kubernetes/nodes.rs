@@ -8,23 +8,31 @@ use std::collections::BTreeMap;
 pub(super) const FORMAT: &str = "jsonpath={range .items[*]}{.metadata.name}{\"\\t\"}{.metadata.labels}{\"\\t\"}\
      {.spec.unschedulable}{\"\\t\"}{.spec.taints}{\"\\t\"}{.status.allocatable}{\"\\t\"}{.status.conditions}{\"\\n\"}{end}";
 
+/// A node, as far as an inventory and a probe need it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
+pub struct Node {
+    /// As Kubernetes calls it.
     pub name: String,
+    /// By their keys.
     pub labels: BTreeMap<String, String>,
     /// `kubectl cordon`.
     pub is_cordoned: bool,
+    /// Pods have to bear them.
     pub taints: Vec<Taint>,
     /// What pods may ask for, devices among it.
     allocatable: BTreeMap<String, String>,
     conditions: Vec<Condition>,
 }
 
+/// Pods that do not bear it stay off the node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-pub(crate) struct Taint {
+pub struct Taint {
+    /// Such as `nvidia.com/gpu`.
     pub key: String,
+    /// May be empty.
     #[serde(default)]
     pub value: String,
+    /// Such as `NoSchedule`.
     pub effect: String,
 }
 
@@ -77,7 +85,7 @@ impl Condition {
 }
 
 /// A node that cannot be read makes the whole answer none: who is left out has a reason.
-pub(crate) fn read(answer: &[u8]) -> Result<Vec<Node>, String> {
+pub fn read(answer: &[u8]) -> Result<Vec<Node>, String> {
     let answer = std::str::from_utf8(answer).map_err(|_| "it is no UTF-8".to_owned())?;
     answer.lines().filter(|line| !line.is_empty()).map(node).collect()
 }

@@ -23,6 +23,7 @@ pub use maker::{Maker, this_process};
 pub use manifest::{PodOwner, PodTemplate};
 pub use orphans::{Orphan, Orphans};
 pub use server::{cluster_known, cluster_of_context, current_cluster};
+pub use state::read as read_pods;
 pub use tasks::{AnalysisPods, PodTasks};
 
 use super::output::{head, too_long};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// A pod, as far as a run needs it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct PodFacts {
+pub struct PodFacts {
     /// Differs from that of any other pod that has or had its name.
     pub uid: String,
     /// Where it was placed.
@@ -20,11 +20,13 @@ pub(super) struct PodFacts {
     pub has_succeeded: bool,
     /// What the container may use of processors and memory, where that is limited.
     pub limits: Vec<(&'static str, String)>,
+    /// Whether it runs, and why not.
     pub state: PodState,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum PodState {
+pub enum PodState {
+    /// And it answers.
     Running,
     /// It is not running yet, and may be.
     Waiting(String),
@@ -35,7 +37,7 @@ pub(super) enum PodState {
 }
 
 /// By name. Names and messages are foreign text.
-pub(super) fn read(list: &[u8]) -> Result<BTreeMap<String, PodFacts>, String> {
+pub fn read(list: &[u8]) -> Result<BTreeMap<String, PodFacts>, String> {
     let list: Value = serde_json::from_slice(list).map_err(|error| format!("not a list of pods: {error}"))?;
     let items = list["items"].as_array().ok_or("not a list of pods: it has no `items`")?;
     let one = |pod: &Value| {
