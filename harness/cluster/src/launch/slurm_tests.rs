@@ -309,6 +309,10 @@ fn what_the_request_itself_forbids_never_clears_and_what_others_forbid_does() {
         "AssocMaxWallDurationPerJobLimit",
         "QOSMaxNodePerJobLimit",
         "launch failed requeued held",
+        "user_env_retrieval_failed_requeued_held",
+        "QOSMinMemory",
+        "QOSMinCpuNotSatisfied",
+        "MaxMemPerLimit",
     ] {
         assert!(never_clears(reason), "{reason}");
     }
