@@ -3,6 +3,7 @@
 
 use super::{Failure, Node, json, text};
 use crate::launch::QUERY_LIMIT;
+use crate::reach::slurm_refusal::next_step;
 use crate::reach::{Command, Host, Reach};
 use base::nodeset;
 use base::suggest::nearest;
@@ -140,7 +141,10 @@ async fn ask(reach: &dyn Reach, argv: &[&str]) -> Result<String, Failure> {
         };
         if tried == TRIES {
             let program = argv.first().copied().unwrap_or_default();
-            return Err(Failure::NoAnswer(format!("`{program}` gave no answer in {TRIES} tries: {why}")));
+            let next = next_step(&why);
+            return Err(Failure::NoAnswer(format!(
+                "`{program}` gave no answer in {TRIES} tries: {why}{next}"
+            )));
         }
         tokio::time::sleep(PAUSE).await;
     }

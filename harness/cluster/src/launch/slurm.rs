@@ -5,7 +5,7 @@ use super::folder::refresh;
 use super::slurm_end;
 use super::{Launch, NotLaunched, Poll, QUERY_LIMIT};
 use crate::interrupt;
-use crate::reach::slurm_refusal::next_step;
+use crate::reach::slurm_refusal::{is_away, next_step};
 use crate::reach::slurm_state::{JobState, never_clears};
 use crate::reach::stall_request::StallRequest;
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
@@ -320,22 +320,6 @@ pub(super) async fn refuse_elsewhere(
 /// Whether the id is all that was printed.
 pub(super) fn is_bare(answer: &Answer) -> bool {
     answer.stdout_text().trim().lines().count() == 1
-}
-
-/// Whether the controller gave no answer, as while it restarts: what it was asked may or may not have been done.
-pub(crate) fn is_away(complaint: &str) -> bool {
-    [
-        "Unable to contact slurm controller",
-        "Unable to establish controller",
-        "Socket timed out",
-        "Connection refused",
-        "Zero Bytes were transmitted",
-        "Transport endpoint is not connected",
-        "temporarily unable to accept job",
-        "in standby mode",
-    ]
-    .iter()
-    .any(|sign| complaint.contains(sign))
 }
 
 /// False once somebody wants the run to end.

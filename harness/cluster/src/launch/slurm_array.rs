@@ -2,7 +2,8 @@
 //! whether its file is complete, is for its caller to say; jobs of a run are launched in `slurm.rs`.
 
 use super::QUERY_LIMIT;
-use super::slurm::{PAUSES_S, cluster, id, is_away, is_bare, pause, refuse_elsewhere};
+use super::slurm::{PAUSES_S, cluster, id, is_bare, pause, refuse_elsewhere};
+use crate::reach::slurm_refusal::is_away;
 use crate::reach::slurm_state::{JobState, never_clears};
 use crate::reach::task_state::Task;
 use crate::reach::{Command, Host, Reach, ReachError};
