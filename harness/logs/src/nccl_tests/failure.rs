@@ -184,6 +184,8 @@ fn parse_slurm(text: &str, line: u64) -> Option<Complaint> {
         "pyxis: child",
         "pyxis: [ERROR]",
         "Unable to init step",
+        "unrecognized option '",
+        "fatal: ",
     ];
     if refused.iter().any(|start| said.contains(start)) {
         return make(FailureClass::NotStarted, Depth::Reason, None);
@@ -429,7 +431,7 @@ mod tests {
     #[test]
     fn failures_are_known_by_their_lines() {
         use FailureClass::*;
-        let table: [(&str, FailureClass, Depth, Option<&str>); 21] = [
+        let table: [(&str, FailureClass, Depth, Option<&str>); 23] = [
             ("[n3:77] Signal: Bus error (7)", Signal, Depth::Reason, Some("n3")),
             ("n1: Test NCCL failure common.cu:958 'invalid usage (x)", NcclError, Depth::Symptom, Some("n1")),
             (
@@ -470,6 +472,8 @@ mod tests {
                 Depth::Root,
                 None,
             ),
+            ("srun: unrecognized option '--container-image=x'", NotStarted, Depth::Reason, None),
+            ("srun: fatal: Can not execute /opt/conda/bin/python", NotStarted, Depth::Reason, None),
             (
                 "0: slurmstepd-n1: error: Detected 1 oom_kill event in StepId=1.0.",
                 OutOfMemory,
