@@ -31,6 +31,10 @@ pub(super) const PAUSES_S: [u64; 9] = [2, 5, 10, 20, 30, 30, 60, 60, 60];
 /// What a person reads while nodes boot or a prolog of the controller runs.
 pub(crate) const CONFIGURING: &str = "configuring (nodes boot)";
 
+/// Why a job waits for ever that a cluster of a federation has given up for another one.
+pub(super) const REVOKED: &str =
+    "REVOKED: another cluster of the federation runs it; add `--cluster-constraint` to `sbatch` in `[reach]`";
+
 /// Asked of squeue: fixed text, since its JSON differs between versions far more than this does.
 const FORMAT: &str = "--format=%i|%T|%r|%N";
 
@@ -396,6 +400,7 @@ impl QueueLine {
                 Poll::Waiting { reason: self.reason.clone(), never: never_clears(&self.reason) }
             }
             JobState::Configuring => Poll::Starting { reason: CONFIGURING.to_owned() },
+            JobState::Revoked => Poll::Waiting { reason: REVOKED.to_owned(), never: true },
             JobState::Running => Poll::Running,
             JobState::Suspended => Poll::Suspended,
             JobState::Unknown(word) => Poll::Unknown(format!("`squeue` reported an unknown state: `{word}`")),
@@ -414,6 +419,9 @@ fn lines_by_id(text: &str) -> BTreeMap<String, QueueLine> {
         .collect()
 }
 
+#[cfg(test)]
+#[path = "slurm_begin_tests.rs"]
+mod begin_tests;
 #[cfg(test)]
 #[path = "slurm_tests.rs"]
 mod tests;

@@ -14,6 +14,8 @@ pub enum JobState {
     Running,
     /// On its nodes, with all of its processes stopped: by preemption, time slices or an administrator.
     Suspended,
+    /// Withdrawn here, for another cluster of the federation runs it.
+    Revoked,
     /// Ended with exit code 0.
     Completed,
     /// Ended with another exit code, or failed otherwise.
@@ -43,7 +45,8 @@ impl JobState {
         let word = text.split([' ', '+', ',']).next().unwrap_or_default();
         match word.to_ascii_uppercase().as_str() {
             "PENDING" | "PD" | "REQUEUED" | "RQ" | "REQUEUE_HOLD" | "RH" | "REQUEUE_FED" | "RF"
-            | "SPECIAL_EXIT" | "SE" | "RESV_DEL_HOLD" | "RD" | "REVOKED" | "RV" => JobState::Pending,
+            | "SPECIAL_EXIT" | "SE" | "RESV_DEL_HOLD" | "RD" => JobState::Pending,
+            "REVOKED" | "RV" => JobState::Revoked,
             "CONFIGURING" | "CF" | "POWER_UP_NODE" => JobState::Configuring,
             "RUNNING" | "R" | "COMPLETING" | "CG" | "SIGNALING" | "SI" | "STAGE_OUT" | "SO" | "RESIZING"
             | "RS" | "EXPEDITING" => JobState::Running,
@@ -63,8 +66,8 @@ impl JobState {
 
     /// False also for a state that is not known.
     pub(crate) fn has_ended(&self) -> bool {
-        use JobState::{Configuring, Pending, Running, Suspended, Unknown};
-        !matches!(self, Pending | Configuring | Running | Suspended | Unknown(_))
+        use JobState::{Configuring, Pending, Revoked, Running, Suspended, Unknown};
+        !matches!(self, Pending | Configuring | Running | Suspended | Revoked | Unknown(_))
     }
 }
 
@@ -276,6 +279,14 @@ mod tests {
             ("CANCELLED+", JobState::Cancelled),
             ("NODE_FAIL", JobState::NodeFail),
             ("OUT_OF_MEMORY", JobState::OutOfMemory),
+            ("STAGE_OUT", JobState::Running),
+            ("SIGNALING", JobState::Running),
+            ("EXPEDITING", JobState::Running),
+            ("REQUEUE_FED", JobState::Pending),
+            ("RESV_DEL_HOLD", JobState::Pending),
+            ("REVOKED", JobState::Revoked),
+            ("DEADLINE", JobState::Deadline),
+            ("PENDING,REQUEUED", JobState::Pending),
         ];
         for (text, state) in table {
             assert_eq!(JobState::parse(text), state, "{text}");
