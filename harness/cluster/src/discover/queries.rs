@@ -109,10 +109,11 @@ pub(super) async fn config(reach: &dyn Reach) -> String {
     once(reach, &["scontrol", "show", "config"]).await.unwrap_or_default()
 }
 
-/// Its switches or blocks. Most clusters have none, which is no failure.
+/// Its switches, blocks, rings or tori. Most clusters have none, which is no failure.
 pub(super) async fn topology(reach: &dyn Reach) -> Option<String> {
     let printed = once(reach, &["scontrol", "show", "topology"]).await.ok()?;
-    ["SwitchName=", "BlockName="].iter().any(|name| printed.contains(name)).then_some(printed)
+    let names = ["SwitchName=", "BlockName=", "RingName=", "TorusName="];
+    names.iter().any(|name| printed.contains(name)).then_some(printed)
 }
 
 /// The MPI plugin that srun is to wire ranks together with: the best that it has. Older releases list it on stderr.
