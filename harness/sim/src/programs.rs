@@ -83,8 +83,8 @@ pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
         ["squeue", "--noheader", "--all", "--format=%i|%u|%V|%j|%Z|%o"] => {
             queue(world, |job| format!("harness|{}", slurm_time(world.epoch_s + job.submitted_s)))
         }
-        ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world, ""),
-        ["sinfo", "--noheader", "--Node", "--format=%N|%T|%G|%E"] => {
+        ["sinfo", "--noheader", "--Node", "--all", "--format=%N|%T|%E"] => sinfo(world, ""),
+        ["sinfo", "--noheader", "--Node", "--all", "--format=%N|%T|%G|%E"] => {
             sinfo(world, &format!("{}|", field::gres(world)))
         }
         ["sinfo", "--noheader", "--all", "--format=%P|%l"] => match world.cluster.world.max_minutes {

@@ -320,7 +320,7 @@ impl Node {
 }
 
 async fn nodes(reach: &dyn Reach) -> Option<Vec<Node>> {
-    let command = Command::new(["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"], QUERY_LIMIT);
+    let command = Command::new(["sinfo", "--noheader", "--Node", "--all", "--format=%N|%T|%E"], QUERY_LIMIT);
     let answer = reach.exec(&Host::Here, &command).await.ok().filter(Answer::succeeded)?;
     let node = |line: &str| {
         let mut fields = line.splitn(3, '|').map(|field| field.trim().to_owned());

@@ -43,7 +43,7 @@ impl OnNode for SlurmReach {
 
 /// By node. A query that fails says nothing about any of them.
 async fn states(reach: &dyn Reach) -> Result<BTreeMap<String, NodeState>, String> {
-    let argv = ["sinfo", "--noheader", "--Node", "--format=%N|%T|%G|%E"];
+    let argv = ["sinfo", "--noheader", "--Node", "--all", "--format=%N|%T|%G|%E"];
     let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await;
     let answer = answer.map_err(|error| error.to_string())?;
     if !answer.succeeded() {

@@ -127,7 +127,7 @@ fn a_node_that_fails_is_down_for_a_while_and_fails_again() {
     on_paused_clock(async {
         let (bench, _, state) = pair("node-fails").await;
         assert_eq!(state, "NODE_FAIL");
-        let sinfo = bench.exec("sinfo --noheader --Node --format=%N|%T|%E").await.stdout_text();
+        let sinfo = bench.exec("sinfo --noheader --Node --all --format=%N|%T|%E").await.stdout_text();
         assert!(sinfo.contains("p5-002|down*|Not responding\n"), "{sinfo}");
         let stderr = bench.text("c", "j", "stderr").await;
         assert!(stderr.contains("srun: error: Node failure on p5-002\n"), "{stderr}");

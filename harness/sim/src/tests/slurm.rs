@@ -53,7 +53,7 @@ fn a_node_belongs_to_one_job_at_a_time_and_asking_for_two_is_noticed() {
         tokio::time::sleep(Duration::from_secs(10)).await;
         assert_eq!(bench.state(&first).await.0, "RUNNING");
         assert_eq!(bench.state(&second).await, ("PENDING".to_owned(), "Resources".to_owned()));
-        let sinfo = bench.exec("sinfo --noheader --Node --format=%N|%T|%E").await.stdout_text();
+        let sinfo = bench.exec("sinfo --noheader --Node --all --format=%N|%T|%E").await.stdout_text();
         assert_eq!(sinfo, "p5-001|allocated|none\np5-002|allocated|none\np5-003|idle|none\n");
         let broken = bench.reach.violations();
         assert_eq!(broken.len(), 3, "{broken:?}");
