@@ -5,6 +5,7 @@ use crate::reach::slurm_refusal::next_step;
 use base::nodeset;
 use base::text::shorten;
 use job::script::{AGENT_NO_MPIRUN, AGENT_SAYS, CONTAINER_SAYS, NO_TORCH};
+use logs::slurmstepd;
 use logs::stream::Pieces;
 use model::artefact::{CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, MPI_REFUSED, TOOL_MISSING, WorkloadFailure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -146,10 +147,9 @@ impl<'a> Blame<'a> {
         self.nodes.iter().filter(is_listed).cloned().collect()
     }
 
-    /// Slurm that is built for several slurmd on a host names the node: `slurmstepd-p5-001: error: ...`.
+    /// Where the daemon of a step names its node: `slurmstepd-p5-001: error: ...`.
     fn of_slurmstepd(&self, line: &str) -> Option<String> {
-        let (_, rest) = line.split_once("slurmstepd-")?;
-        let (name, _) = rest.split_once(": error: ")?;
+        let name = slurmstepd::parse_error(line)?.node?;
         let is_named = |node: &&String| *node == name || node.split('.').next() == Some(name);
         self.nodes.iter().find(is_named).cloned()
     }
@@ -275,9 +275,7 @@ fn own_end(line: &str) -> Option<&'static str> {
 
 /// The cause in a word, where the line is one that blames.
 fn cause_of(line: &str) -> Option<&'static str> {
-    let from_slurm = line.contains("srun: error:")
-        || line.contains("slurmstepd: error:")
-        || line.split_once("slurmstepd-").is_some_and(|(_, rest)| rest.contains(": error: "));
+    let from_slurm = line.contains("srun: error:") || slurmstepd::parse_error(line).is_some();
     // mpirun names the first rank that a signal ended, whatever the signal; Open MPI 5 breaks the line before that.
     if line.contains("noticed that process rank") && line.contains("exited on") {
         return death(line).or(Some("rank-died"));
@@ -377,6 +375,8 @@ mod tests {
                     OOM Killed.\n";
         assert_eq!(blamed(full), Some(("out-of-memory".into(), "p5-002".into())));
         assert_eq!(blamed(&full.replace("p5-002", "p5-0021")), None);
+        let killed = "[2026-06-14T11:23:15.694] error: p5-002: task 9: Killed\n";
+        assert_eq!(blamed(killed), Some(("rank-died".into(), "p5-002".into())));
     }
 
     #[test]
@@ -594,6 +594,7 @@ mod tests {
     fn a_cancelled_job_and_a_foreign_node_are_not_attributable() {
         for text in [
             "slurmstepd: error: *** JOB 7 ON p5-001 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***",
+            "[2026-06-14T11:23:15.694] error: *** JOB 7 ON p5-001 CANCELLED AT 2026-06-14T11:23:15 DUE to SIGNAL Terminated ***",
             "srun: error: p5-0021: task 9: Killed",
             "p5-002 said hello, and was Killed",
             // srun ends tasks by SIGTERM when something else went wrong, or on request.
