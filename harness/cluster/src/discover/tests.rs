@@ -84,7 +84,7 @@ p5-011|blorp|p5,efa,rack2|gpu:h100:8|Unknown|Unknown|none
 p5-012|draining@|p5,rack2|gpu:h100:8|Unknown|Unknown|none
 ";
 
-/// As `sinfo` of 24.05 and later has them, and in front as that of 20.11.
+/// As `sinfo` of 24.05 and later has them.
 #[test]
 fn nodes_in_states_of_other_releases_are_left_out_where_they_take_no_jobs() {
     let lines = "\

@@ -121,7 +121,7 @@ impl<'a> Blame<'a> {
         let mut named = self.listed(line);
         if named.len() < 2 {
             let node = recipes::recipe::nccl_tests::named_node(line, self.nodes);
-            named = node.or_else(|| self.of_slurmstepd(line)).into_iter().collect();
+            named = node.or_else(|| self.stepd_node(line)).into_iter().collect();
         }
         let failure = match named.as_slice() {
             [] => return,
@@ -148,7 +148,7 @@ impl<'a> Blame<'a> {
     }
 
     /// Where the daemon of a step names its node: `slurmstepd-p5-001: error: ...`.
-    fn of_slurmstepd(&self, line: &str) -> Option<String> {
+    fn stepd_node(&self, line: &str) -> Option<String> {
         let name = slurmstepd::parse_error(line)?.node?;
         let is_named = |node: &&String| *node == name || node.split('.').next() == Some(name);
         self.nodes.iter().find(is_named).cloned()

@@ -3,6 +3,11 @@
 /// Parts of what they print, and the step that follows. What says more stands first: sbatch prints several lines.
 const NEXT: &[(&str, &str)] = &[
     ("Invalid generic resource", "this Slurm has no GRES for GPUs: set `gpus = \"none\"` in `[reach]`"),
+    (
+        "Requested GRES option unsupported",
+        "set `gpus = \"gres\"` in `[reach]`: the scheduler has no `--gpus-*`",
+    ),
+    ("Invalid Trackable RESource", "set `gpus` in `[reach]`; `sinfo --format=%G` lists the GRES of nodes"),
     ("Invalid qos", "set `qos` in `[reach]`; `sacctmgr show assoc user=$USER format=qos` lists yours"),
     (
         "Invalid account",
@@ -106,7 +111,7 @@ pub(crate) fn is_away(complaint: &str) -> bool {
     AWAY.iter().any(|sign| complaint.contains(sign))
 }
 
-const AWAY: [&str; 15] = [
+const AWAY: [&str; 17] = [
     "Unable to contact slurm controller",
     "Unable to establish controller",
     "Socket timed out",
@@ -115,12 +120,14 @@ const AWAY: [&str; 15] = [
     "Zero Bytes were transmitted",
     "Transport endpoint is not connected",
     "temporarily unable to accept job",
+    "Resource temporarily unavailable",
     "MaxJobCount limit reached",
     "in standby mode",
     // From 23.02 on, where SlurmctldParameters has rl_enable.
     "Rate limit exceeded",
     "Communication connection failure",
     "Message receive failure",
+    "Header lengths are longer than data received",
     // From 25.05 on: establishing, writing and reading.
     "Connection timed out",
     "Process is shutting down",
@@ -139,6 +146,11 @@ mod tests {
                 "`gpus = ",
             ),
             ("sbatch: error: Batch job submission failed: Invalid qos specification", "`qos`"),
+            (
+                "Batch job submission failed: Requested GRES option unsupported by configured SelectType plugin",
+                "gpus = \"gres\"",
+            ),
+            ("Batch job submission failed: Invalid Trackable RESource (TRES) specification", "`gpus`"),
             ("sbatch: error: QOSMaxSubmitJobPerUserLimit", "`most_jobs`"),
             ("sbatch: error: AssocMaxSubmitJobLimit", "`most_jobs`"),
             (
@@ -223,6 +235,8 @@ mod tests {
             "Batch job submission failed: Rate limit exceeded, please retry later",
             "Connection timed out reading",
             "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying",
+            "sbatch: error: Batch job submission failed: Resource temporarily unavailable",
+            "sbatch: error: Batch job submission failed: Header lengths are longer than data received",
         ] {
             assert!(is_away(complaint), "{complaint}");
         }
