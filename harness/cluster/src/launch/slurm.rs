@@ -144,7 +144,14 @@ impl Launch for Slurm {
     ) -> Wait<'a, Vec<Poll>> {
         Box::pin(async move {
             let ids: Vec<&str> = jobs.iter().map(|(_, id)| *id).collect();
-            let argv = ["squeue", "--noheader", "--states=all", FORMAT, &format!("--jobs={}", ids.join(","))];
+            let argv = [
+                "squeue",
+                "--noheader",
+                "--all",
+                "--states=all",
+                FORMAT,
+                &format!("--jobs={}", ids.join(",")),
+            ];
             let listed = match reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await {
                 Ok(answer) if answer.succeeded() => lines_by_id(&answer.stdout_text()),
                 // One id that squeue has forgotten spoils the whole answer: each is asked for by itself below.

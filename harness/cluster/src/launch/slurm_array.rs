@@ -115,7 +115,8 @@ impl Arrays<'_> {
         let mut known = BTreeMap::new();
         for id in ids {
             // One id that is forgotten spoils the answer for all: each is asked for by itself.
-            let argv = ["squeue", "--noheader", "--states=all", "--array", FORMAT, &format!("--jobs={id}")];
+            let argv =
+                ["squeue", "--noheader", "--all", "--states=all", "--array", FORMAT, &format!("--jobs={id}")];
             match self.ask(&argv).await {
                 Ok(text) => {
                     let tasks = text.lines().filter_map(line);

@@ -15,7 +15,7 @@ use model::artefact::{Blamed, Ended, PlannedJob};
 
 /// Asks scontrol for one job, then whatever still knows its end.
 pub(crate) async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
-    let command = Command::new(["scontrol", "--oneliner", "show", "job", id], QUERY_LIMIT);
+    let command = Command::new(["scontrol", "--all", "--oneliner", "show", "job", id], QUERY_LIMIT);
     let answer = match reach.exec(&Host::Here, &command).await {
         Ok(answer) if answer.succeeded() => answer,
         Ok(answer) if answer.complaint().contains("Invalid job id") => {

@@ -19,7 +19,7 @@ pub(crate) struct SlurmJob {
 
 /// Nothing where this release does not speak it, or says nothing of that job.
 pub(crate) async fn ask(reach: &dyn Reach, id: &str) -> Option<SlurmJob> {
-    let command = Command::new(["scontrol", "--json", "show", "job", id], QUERY_LIMIT);
+    let command = Command::new(["scontrol", "--all", "--json", "show", "job", id], QUERY_LIMIT);
     let answer = reach.exec(&Host::Here, &command).await.ok().filter(|answer| answer.succeeded())?;
     read(&answer.stdout_text(), id)
 }
