@@ -16,6 +16,7 @@ pub mod nccl_tests;
 pub mod node_tools;
 mod range;
 pub mod ras;
+pub mod slurmstepd;
 pub mod stream;
 mod text;
 pub mod torch_failure;

@@ -48,7 +48,7 @@ pub(crate) fn cluster_command(world: &World, words: &[&str]) -> Option<Answer> {
                 None => Answer::ok(TAKEN),
             }
         }
-        ["sinfo", "--noheader", "--Node", "--format=%N|%t|%P|%f"] => {
+        ["sinfo", "--noheader", "--Node", "--all", "--format=%N|%t|%P|%f"] => {
             let line = |node: &String| {
                 let is_busy = world.slurm.is_busy(node);
                 format!("{node}|{}|sim-queue*|{feature}\n", if is_busy { "alloc" } else { powered })

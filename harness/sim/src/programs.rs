@@ -43,7 +43,7 @@ pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
     }
     match words.as_slice() {
         ["sbatch", "--parsable", path] => sbatch(world, path),
-        ["squeue", "--noheader", "--states=all", "--format=%i|%T|%r|%N", jobs]
+        ["squeue", "--noheader", "--all", "--states=all", "--format=%i|%T|%r|%N", jobs]
             if jobs.starts_with("--jobs=") =>
         {
             squeue(world, &jobs["--jobs=".len()..])
@@ -55,7 +55,7 @@ pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
             };
             Answer::ok(world.slurm.known().map(line).collect::<String>())
         }
-        ["scontrol", "--oneliner", "show", "job", id] => show_job(world, id),
+        ["scontrol", "--all", "--oneliner", "show", "job", id] => show_job(world, id),
         ["scontrol", "show", "hostnames", list] => match nodeset::expand(list) {
             Ok(names) => Answer::ok(names.iter().map(|name| format!("{name}\n")).collect::<String>()),
             Err(why) => Answer::failed(1, format!("Invalid hostlist: {list}: {why}\n")),
@@ -83,8 +83,8 @@ pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
         ["squeue", "--noheader", "--all", "--format=%i|%u|%V|%j|%Z|%o"] => {
             queue(world, |job| format!("harness|{}", slurm_time(world.epoch_s + job.submitted_s)))
         }
-        ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world, ""),
-        ["sinfo", "--noheader", "--Node", "--format=%N|%T|%G|%E"] => {
+        ["sinfo", "--noheader", "--Node", "--all", "--format=%N|%T|%E"] => sinfo(world, ""),
+        ["sinfo", "--noheader", "--Node", "--all", "--format=%N|%T|%G|%E"] => {
             sinfo(world, &format!("{}|", field::gres(world)))
         }
         ["sinfo", "--noheader", "--all", "--format=%P|%l"] => match world.cluster.world.max_minutes {

@@ -2,6 +2,7 @@
 //! launchers about exit codes and signals name no cause, and are left out.
 
 use base::text::shorten;
+use logs::slurmstepd;
 use model::artefact::{Collected, CollectedFile, Ended, FileKind, PlannedJob};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -81,7 +82,7 @@ fn last_of(text: &str) -> Vec<String> {
 /// Whether a line reports only that something ended, and not why.
 pub(super) fn is_of_launcher(line: &str) -> bool {
     let of_srun = line.starts_with("srun: ");
-    let of_slurm = of_srun || line.starts_with("slurmstepd");
+    let of_slurm = of_srun || line.starts_with("slurmstepd") || slurmstepd::parse_error(line).is_some();
     let ends = [
         "Exited with exit code",
         ": Terminated",
@@ -118,7 +119,8 @@ mod tests {
     fn the_last_lines_are_the_tools_own_and_few() {
         let text = "first\n\n  --------\nimporting\nMPI_Init failed\nMPI_Init failed\n\
                     srun: error: n1: task 0: Exited with exit code 1\nsrun: Terminating StepId=4.0\n\
-                    slurmstepd: error: *** STEP 4.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***\n";
+                    slurmstepd: error: *** STEP 4.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***\n\
+                    [2026-01-01T00:00:00.123] error: *** JOB 4 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE to SIGNAL Terminated ***\n";
         assert_eq!(last_of(text), ["first", "importing", "MPI_Init failed"]);
         let many: String = (0..99).map(|n| format!("line {n}\n")).collect();
         assert_eq!(last_of(&many), ["line 94", "line 95", "line 96", "line 97", "line 98"]);

@@ -3,6 +3,7 @@
 
 use super::{Failure, Node, json, text};
 use crate::launch::QUERY_LIMIT;
+use crate::reach::slurm_refusal::next_step;
 use crate::reach::{Command, Host, Reach};
 use base::nodeset;
 use base::suggest::nearest;
@@ -108,10 +109,11 @@ pub(super) async fn config(reach: &dyn Reach) -> String {
     once(reach, &["scontrol", "show", "config"]).await.unwrap_or_default()
 }
 
-/// Its switches or blocks. Most clusters have none, which is no failure.
+/// Its switches, blocks, rings or tori. Most clusters have none, which is no failure.
 pub(super) async fn topology(reach: &dyn Reach) -> Option<String> {
     let printed = once(reach, &["scontrol", "show", "topology"]).await.ok()?;
-    ["SwitchName=", "BlockName="].iter().any(|name| printed.contains(name)).then_some(printed)
+    let names = ["SwitchName=", "BlockName=", "RingName=", "TorusName="];
+    names.iter().any(|name| printed.contains(name)).then_some(printed)
 }
 
 /// The MPI plugin that srun is to wire ranks together with: the best that it has. Older releases list it on stderr.
@@ -140,7 +142,10 @@ async fn ask(reach: &dyn Reach, argv: &[&str]) -> Result<String, Failure> {
         };
         if tried == TRIES {
             let program = argv.first().copied().unwrap_or_default();
-            return Err(Failure::NoAnswer(format!("`{program}` gave no answer in {TRIES} tries: {why}")));
+            let next = next_step(&why);
+            return Err(Failure::NoAnswer(format!(
+                "`{program}` gave no answer in {TRIES} tries: {why}{next}"
+            )));
         }
         tokio::time::sleep(PAUSE).await;
     }

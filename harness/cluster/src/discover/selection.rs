@@ -10,8 +10,9 @@ use config::inventory::{GresReport, Instance, Instances};
 use job::script::GpuRequest;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Words of a state with which a node takes no jobs, gravest first. One that is busy, or planned for somebody's job,
-/// does; and so does one that power saving has put down: Slurm boots it for the job.
+/// Words of a state with which a node takes no jobs, gravest first. One that is busy, planned for somebody's job, or
+/// blocked by one that has its block to itself, does; and so does one that power saving has put down: Slurm boots it for
+/// the job.
 const BARRED: [&str; 16] = [
     "down",
     "not_responding",
@@ -22,9 +23,9 @@ const BARRED: [&str; 16] = [
     "draining",
     "drain",
     "invalid_reg",
-    "blocked",
+    "external",
+    "power_drain",
     "reboot_issued",
-    "reboot",
     "reboot_requested",
     "future",
     "unknown",

@@ -84,6 +84,36 @@ p5-011|blorp|p5,efa,rack2|gpu:h100:8|Unknown|Unknown|none
 p5-012|draining@|p5,rack2|gpu:h100:8|Unknown|Unknown|none
 ";
 
+/// As `sinfo` of 24.05 and later has them.
+#[test]
+fn nodes_in_states_of_other_releases_are_left_out_where_they_take_no_jobs() {
+    let lines = "\
+p5-001|idle|p5|gpu:h100:8(S:0-1),shard:h100:64(S:0-1)|Unknown|Unknown|none
+p5-002|reboot^|p5|gpu:h100:8|2026-11-20T10:00:00|root|firmware
+p5-003|blocked|p5|gpu:h100:8|Unknown|Unknown|none
+p5-004|inval|p5|gpu:h100:8|2026-11-20T10:00:00|slurm|gres/gpu count reported lower than configured (7 < 8)
+p5-005|external|p5|gpu:h100:8|Unknown|Unknown|none
+p5-006|idle!|p5|gpu:h100:8|Unknown|Unknown|none
+p5-007|mixed$|p5|gpu:h100:8|Unknown|Unknown|none
+";
+    let found = found(
+        vec![("sinfo --version", Answer::ok("slurm 25.11.2\n")), ("sinfo", Answer::ok(lines))],
+        &request(),
+    )
+    .expect("found");
+    assert_eq!(found.nodes, ["p5-001", "p5-003", "p5-006"]);
+    let left: Vec<&str> = found.left_out.iter().map(|left| left.why.as_str()).collect();
+    assert_eq!(
+        left,
+        [
+            "reboot issued, reboot requested: firmware (root, 2026-11-20T10:00:00)",
+            "invalid reg: gres/gpu count reported lower than configured (7 < 8) (slurm, 2026-11-20T10:00:00)",
+            "external",
+            "maint",
+        ]
+    );
+}
+
 #[test]
 fn nodes_that_take_no_jobs_are_named_with_their_reasons_and_left_out() {
     let found = found(vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok(LINES))], &request())

@@ -67,7 +67,17 @@ impl NodeState {
 
     /// It has been put back, and its daemon has registered since.
     pub(crate) fn answers(&self) -> bool {
-        let bad = ["DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "NOT_RESPONDING", "UNKNOWN"];
+        let bad = [
+            "DOWN",
+            "DRAIN",
+            "DRAINED",
+            "DRAINING",
+            "ERROR",
+            "FAIL",
+            "INVALID_REG",
+            "NOT_RESPONDING",
+            "UNKNOWN",
+        ];
         !self.state.contains('*') && !self.states().any(|state| bad.contains(&state))
     }
 
@@ -188,6 +198,9 @@ mod tests {
             ("DOWN*+DRAIN", true, false, false),
             ("DOWN", false, false, false),
             ("IDLE+NOT_RESPONDING", false, false, false),
+            ("IDLE+INVALID_REG", false, false, false),
+            ("IDLE*+CLOUD+POWER", false, false, false),
+            ("IDLE+CLOUD+POWER", false, false, true),
             ("IDLE+RESERVED", false, false, true),
             ("ALLOCATED", false, false, true),
         ] {

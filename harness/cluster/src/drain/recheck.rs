@@ -80,7 +80,7 @@ async fn user(reach: &dyn Reach) -> Result<String, String> {
 /// Those that wait or run in it.
 async fn jobs_in(reach: &dyn Reach, reservation: &str) -> Result<Vec<String>, String> {
     let of = format!("--reservation={reservation}");
-    let command = Command::new(["squeue", "--noheader", of.as_str(), "--format=%i"], QUERY_LIMIT);
+    let command = Command::new(["squeue", "--noheader", "--all", of.as_str(), "--format=%i"], QUERY_LIMIT);
     match reach.exec(&Host::Here, &command).await {
         Ok(answer) if answer.succeeded() => {
             Ok(answer.stdout_text().split_whitespace().map(str::to_owned).collect())

@@ -122,12 +122,18 @@ impl Evidence<'_> {
 
     /// A value of `scontrol show config`.
     pub(crate) fn config(&self, key: &str) -> Result<&str, Outcome> {
-        let section = self.cluster("config")?;
-        let value = section.lines.iter().find_map(|line| {
-            let (name, value) = line.split_once('=')?;
-            (name.trim() == key).then_some(value.trim())
-        });
+        let value = self.configs(key)?.first().copied();
         value.ok_or_else(|| Outcome::NotSeen(format!("`scontrol show config` has no {key}")))
+    }
+
+    /// The values of a key of which there may be several, as `Prolog[0]` of newer releases; none where none is set.
+    pub(crate) fn configs(&self, key: &str) -> Result<Vec<&str>, Outcome> {
+        let section = self.cluster("config")?;
+        let values = section.lines.iter().filter_map(|line| {
+            let (name, value) = line.split_once('=')?;
+            (name.split('[').next()?.trim() == key).then_some(value.trim())
+        });
+        Ok(values.collect())
     }
 
     /// The outcome of all nodes together: one that differs differs for all, and what one node does not show is not seen.

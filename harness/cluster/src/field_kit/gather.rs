@@ -139,7 +139,8 @@ fn is_wanted(inventory: &Inventory, name: &str, line: &str) -> bool {
         }
         ("config", _) => {
             let key = line.split('=').next().unwrap_or_default().trim();
-            CONFIG_KEYS.contains(&key)
+            // Newer releases may have several: `Prolog[0]`.
+            CONFIG_KEYS.contains(&key.split('[').next().unwrap_or_default())
         }
         ("srun_help", _) => SRUN_OPTIONS.iter().chain(&["--container"]).any(|word| line.contains(word)),
         _ => !line.trim().is_empty(),

@@ -5,6 +5,7 @@ use super::evidence::lacks;
 use super::node::base_name;
 use super::request::SRUN_OPTIONS;
 use super::{Assumption, Evidence, On, assumption};
+use crate::reach::slurm_gres;
 use base::text;
 use config::facts::compare_versions;
 use config::inventory::instance::is_ec2_type;
@@ -203,8 +204,8 @@ fn gres(evidence: &Evidence<'_>) -> Outcome {
         let mut listed: Vec<&str> = rows.collect();
         listed.sort_unstable();
         listed.dedup();
-        let has_gpus = |row: &&str| gres_gpus(row) == Some(gpus);
-        let has_none = listed.iter().all(|row| gres_gpus(row).is_none());
+        let has_gpus = |row: &&str| slurm_gres::gpus(row) == Some(gpus);
+        let has_none = listed.iter().all(|row| slurm_gres::gpus(row).unwrap_or_default() == 0);
         match listed.as_slice() {
             [] => NotSeen("sinfo lists no such partition".to_owned()),
             // Where the inventory asks for none, there must be none: else jobs would not see their GPUs.
@@ -214,16 +215,6 @@ fn gres(evidence: &Evidence<'_>) -> Outcome {
             rows => holds_if(rows.iter().all(has_gpus), rows.join("; ")),
         }
     })
-}
-
-/// `gpu:h100:8(S:0-1)` has 8.
-fn gres_gpus(row: &str) -> Option<u32> {
-    let of_gpu = row.split(',').filter(|part| part.split(':').next() == Some("gpu"));
-    let count = |part: &str| {
-        let last = part.split('(').next()?.split(':').next_back()?;
-        last.parse::<u32>().ok()
-    };
-    of_gpu.map(count).try_fold(0u32, |sum, count| sum.checked_add(count?)).filter(|sum| *sum > 0)
 }
 
 fn mpi(evidence: &Evidence<'_>) -> Outcome {
@@ -268,12 +259,14 @@ fn job_submit(evidence: &Evidence<'_>) -> Outcome {
 }
 
 fn prolog(evidence: &Evidence<'_>) -> Outcome {
-    seen(evidence.config("Prolog"), |prolog| {
-        seen(evidence.config("PrologSlurmctld"), |controller| {
-            holds_if(
-                is_none(prolog) && is_none(controller),
-                format!("Prolog {prolog}, PrologSlurmctld {controller}"),
-            )
+    seen(evidence.configs("Prolog"), |prolog| {
+        seen(evidence.configs("PrologSlurmctld"), |controller| {
+            let are_none = prolog.iter().chain(&controller).all(|value| is_none(value));
+            let shown = |values: Vec<&str>| match values.is_empty() {
+                true => "none".to_owned(),
+                false => values.join(" "),
+            };
+            holds_if(are_none, format!("Prolog {}, PrologSlurmctld {}", shown(prolog), shown(controller)))
         })
     })
 }
@@ -404,24 +397,4 @@ fn pyxis(evidence: &Evidence<'_>) -> Outcome {
             false => Differs(format!("srun has no {}", missing.join(", "))),
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gpus_are_read_from_what_sinfo_prints_of_gres() {
-        for (row, wanted) in [
-            ("gpu:8", Some(8)),
-            ("gpu:h100:8(S:0-1)", Some(8)),
-            ("gpu:h100:4(S:0),gpu:h100:4(S:1)", Some(8)),
-            ("(null)", None),
-            ("shard:8", None),
-            ("gpu", None),
-            ("gpu:no_consume:x", None),
-        ] {
-            assert_eq!(gres_gpus(row), wanted, "{row}");
-        }
-    }
 }

@@ -86,6 +86,16 @@ fn answers_of_slurm_show_what_holds() {
         ("slurm.job_submit", "config", 0, "JobSubmitPlugins        = (null)", 'h', ""),
         ("slurm.job_submit", "config", 0, "JobSubmitPlugins        = lua", 'd', "lua"),
         ("slurm.prolog", "config", 0, "Prolog = (null)\nPrologSlurmctld = (null)", 'h', ""),
+        // In newer releases a key stands there once for each, or not at all.
+        ("slurm.prolog", "config", 0, "PrologFlags             = Alloc\n", 'h', "Prolog none"),
+        (
+            "slurm.prolog",
+            "config",
+            0,
+            "Prolog[0]               = /opt/x/prolog.sh\nPrologSlurmctld[0]      = /opt/y.sh",
+            'd',
+            "Prolog /opt/x/prolog.sh, PrologSlurmctld /opt/y.sh",
+        ),
         (
             "slurm.prolog",
             "config",

@@ -5,7 +5,7 @@ use super::folder::refresh;
 use super::slurm_end;
 use super::{Launch, NotLaunched, Poll, QUERY_LIMIT};
 use crate::interrupt;
-use crate::reach::slurm_refusal::next_step;
+use crate::reach::slurm_refusal::{is_away, next_step};
 use crate::reach::slurm_state::{JobState, never_clears};
 use crate::reach::stall_request::StallRequest;
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
@@ -30,6 +30,10 @@ pub(super) const PAUSES_S: [u64; 9] = [2, 5, 10, 20, 30, 30, 60, 60, 60];
 
 /// What a person reads while nodes boot or a prolog of the controller runs.
 pub(crate) const CONFIGURING: &str = "configuring (nodes boot)";
+
+/// Why a job waits for ever that a cluster of a federation has given up for another one.
+pub(super) const REVOKED: &str =
+    "REVOKED: another cluster of the federation runs it; add `--cluster-constraint` to `sbatch` in `[reach]`";
 
 /// Asked of squeue: fixed text, since its JSON differs between versions far more than this does.
 const FORMAT: &str = "--format=%i|%T|%r|%N";
@@ -140,7 +144,14 @@ impl Launch for Slurm {
     ) -> Wait<'a, Vec<Poll>> {
         Box::pin(async move {
             let ids: Vec<&str> = jobs.iter().map(|(_, id)| *id).collect();
-            let argv = ["squeue", "--noheader", "--states=all", FORMAT, &format!("--jobs={}", ids.join(","))];
+            let argv = [
+                "squeue",
+                "--noheader",
+                "--all",
+                "--states=all",
+                FORMAT,
+                &format!("--jobs={}", ids.join(",")),
+            ];
             let listed = match reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await {
                 Ok(answer) if answer.succeeded() => lines_by_id(&answer.stdout_text()),
                 // One id that squeue has forgotten spoils the whole answer: each is asked for by itself below.
@@ -322,22 +333,6 @@ pub(super) fn is_bare(answer: &Answer) -> bool {
     answer.stdout_text().trim().lines().count() == 1
 }
 
-/// Whether the controller gave no answer, as while it restarts: what it was asked may or may not have been done.
-pub(crate) fn is_away(complaint: &str) -> bool {
-    [
-        "Unable to contact slurm controller",
-        "Unable to establish controller",
-        "Socket timed out",
-        "Connection refused",
-        "Zero Bytes were transmitted",
-        "Transport endpoint is not connected",
-        "temporarily unable to accept job",
-        "in standby mode",
-    ]
-    .iter()
-    .any(|sign| complaint.contains(sign))
-}
-
 /// False once somebody wants the run to end.
 pub(super) async fn pause(seconds: u64) -> bool {
     for _ in 0..seconds * 4 {
@@ -412,6 +407,7 @@ impl QueueLine {
                 Poll::Waiting { reason: self.reason.clone(), never: never_clears(&self.reason) }
             }
             JobState::Configuring => Poll::Starting { reason: CONFIGURING.to_owned() },
+            JobState::Revoked => Poll::Waiting { reason: REVOKED.to_owned(), never: true },
             JobState::Running => Poll::Running,
             JobState::Suspended => Poll::Suspended,
             JobState::Unknown(word) => Poll::Unknown(format!("`squeue` reported an unknown state: `{word}`")),
@@ -430,6 +426,9 @@ fn lines_by_id(text: &str) -> BTreeMap<String, QueueLine> {
         .collect()
 }
 
+#[cfg(test)]
+#[path = "slurm_begin_tests.rs"]
+mod begin_tests;
 #[cfg(test)]
 #[path = "slurm_tests.rs"]
 mod tests;

@@ -2,7 +2,8 @@
 //! whether its file is complete, is for its caller to say; jobs of a run are launched in `slurm.rs`.
 
 use super::QUERY_LIMIT;
-use super::slurm::{PAUSES_S, cluster, id, is_away, is_bare, pause, refuse_elsewhere};
+use super::slurm::{PAUSES_S, REVOKED, cluster, id, is_bare, pause, refuse_elsewhere};
+use crate::reach::slurm_refusal::is_away;
 use crate::reach::slurm_state::{JobState, never_clears};
 use crate::reach::task_state::Task;
 use crate::reach::{Command, Host, Reach, ReachError};
@@ -114,7 +115,8 @@ impl Arrays<'_> {
         let mut known = BTreeMap::new();
         for id in ids {
             // One id that is forgotten spoils the answer for all: each is asked for by itself.
-            let argv = ["squeue", "--noheader", "--states=all", "--array", FORMAT, &format!("--jobs={id}")];
+            let argv =
+                ["squeue", "--noheader", "--all", "--states=all", "--array", FORMAT, &format!("--jobs={id}")];
             match self.ask(&argv).await {
                 Ok(text) => {
                     let tasks = text.lines().filter_map(line);
@@ -159,6 +161,7 @@ fn line(text: &str) -> Option<(usize, Task)> {
     let task = match JobState::parse(state) {
         JobState::Pending => Task::Waiting { never: never_clears(reason).then(|| reason.to_owned()) },
         JobState::Configuring => Task::Waiting { never: None },
+        JobState::Revoked => Task::Waiting { never: Some(REVOKED.to_owned()) },
         JobState::Running | JobState::Suspended | JobState::Unknown(_) => Task::Running,
         ended => Task::Ended {
             state: state.to_owned(),
@@ -278,7 +281,7 @@ mod tests {
     #[test]
     fn states_of_tasks_are_distinguished_and_a_forgotten_array_is_no_failure() {
         let text = "1|COMPLETED|None|n1\n2|RUNNING|None|n2\n3|PENDING|Resources|\n4|PENDING|JobHeldUser|\n\
-                    5|CANCELLED|None|n4\n6|ODD|None|n4\nnonsense\n";
+                    5|CANCELLED|None|n4\n6|ODD|None|n4\n7|REVOKED|None|\nnonsense\n";
         let work =
             async |arrays: &Arrays| arrays.poll(&BTreeSet::from(["7".to_owned(), "8".to_owned()])).await;
         let forgotten = Answer::failed(1, "slurm_load_jobs error: Invalid job id specified");
@@ -292,7 +295,8 @@ mod tests {
         assert_eq!((of(2), of(6)), (Some(Task::Running), Some(Task::Running)));
         assert_eq!(of(3), Some(Task::Waiting { never: None }));
         assert_eq!(of(4), Some(Task::Waiting { never: Some("JobHeldUser".to_owned()) }));
-        assert_eq!((of(5), result.len()), (ended("CANCELLED", false, "n4"), 6));
+        assert_eq!(of(7), Some(Task::Waiting { never: Some(REVOKED.to_owned()) }));
+        assert_eq!((of(5), result.len()), (ended("CANCELLED", false, "n4"), 7));
         let (result, _) = asked(vec![Answer::failed(1, "Unable to contact slurm controller")], work);
         assert!(result.is_err());
     }

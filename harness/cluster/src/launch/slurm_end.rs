@@ -2,6 +2,7 @@
 //! be read as JSON, then the accounting, then the exit code that the job itself wrote. And which nodes Slurm has given
 //! up on, by sinfo.
 
+use super::folder::refresh;
 use super::slurm::{QueueLine, job_name};
 use super::slurm_json::{self, SlurmJob};
 use super::step_end::StepEnd;
@@ -14,7 +15,7 @@ use model::artefact::{Blamed, Ended, PlannedJob};
 
 /// Asks scontrol for one job, then whatever still knows its end.
 pub(crate) async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
-    let command = Command::new(["scontrol", "--oneliner", "show", "job", id], QUERY_LIMIT);
+    let command = Command::new(["scontrol", "--all", "--oneliner", "show", "job", id], QUERY_LIMIT);
     let answer = match reach.exec(&Host::Here, &command).await {
         Ok(answer) if answer.succeeded() => answer,
         Ok(answer) if answer.complaint().contains("Invalid job id") => {
@@ -58,7 +59,34 @@ pub(crate) async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     let was_suspended =
         field("SuspendTime").is_some_and(|time| time.starts_with(|c: char| c.is_ascii_digit()));
     let restarts = field("Restarts").and_then(|number| number.parse::<u64>().ok()).unwrap_or_default();
+    let is_unbegun = reason == LAUNCH_FAILURE
+        && restarts == 0
+        && matches!(end, Ended::Exited { .. } | Ended::Killed { .. })
+        && !has_begun(reach, job).await;
+    if is_unbegun {
+        let why = format!("Slurm could not start its script ({LAUNCH_FAILURE}); `sinfo -R` may show why");
+        return Poll::ended(Ended::LaunchFailed { why }, None);
+    }
     poll_ended(reach, job, if was_suspended { suspended() } else { after_restarts(end, restarts) }).await
+}
+
+/// Slurm's reason for a job whose script never began.
+const LAUNCH_FAILURE: &str = "JobLaunchFailure";
+
+/// The signal as which Slurm reports that the daemon could not open the script's output (return code 4021, of which 127
+/// are read as a signal).
+const NO_OUTPUT: i32 = 53;
+
+/// Whether the files of its output were made, which is when its script begins.
+async fn has_begun(reach: &dyn Reach, job: &PlannedJob) -> bool {
+    let path = format!("{}/{}", job.folder, files::BATCH_ERR);
+    let mut file = reach.get(&Host::Here, &path).await;
+    if matches!(file, Err(ReachError::NotFound { .. })) {
+        refresh(reach, &job.folder).await;
+        file = reach.get(&Host::Here, &path).await;
+    }
+    // A folder that cannot be read says nothing about the job.
+    !matches!(file, Err(ReachError::NotFound { .. }))
 }
 
 /// A job that was put back into the queue and ran again between two looks at it left files of both runs. A lost node is
@@ -155,6 +183,13 @@ pub(crate) async fn with_step(reach: &dyn Reach, job: &PlannedJob, end: Ended) -
 
 async fn poll_ended(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Poll {
     let end = with_step(reach, job, end).await;
+    if end == (Ended::Killed { signal: NO_OUTPUT }) && !has_begun(reach, job).await {
+        let why = format!(
+            "its script never began (signal {NO_OUTPUT}): its node cannot write to `{}`; is it mounted there?",
+            job.folder
+        );
+        return Poll::ended(Ended::LaunchFailed { why }, None);
+    }
     if !matches!(end, Ended::NodeFail | Ended::BootFail) {
         return Poll::ended(end, None);
     }
@@ -198,6 +233,7 @@ fn ended(state: &JobState, exit_code: Option<&str>, job: &PlannedJob) -> Option<
         | JobState::Configuring
         | JobState::Running
         | JobState::Suspended
+        | JobState::Revoked
         | JobState::Unknown(_) => return None,
     })
 }
@@ -284,7 +320,7 @@ impl Node {
 }
 
 async fn nodes(reach: &dyn Reach) -> Option<Vec<Node>> {
-    let command = Command::new(["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"], QUERY_LIMIT);
+    let command = Command::new(["sinfo", "--noheader", "--Node", "--all", "--format=%N|%T|%E"], QUERY_LIMIT);
     let answer = reach.exec(&Host::Here, &command).await.ok().filter(Answer::succeeded)?;
     let node = |line: &str| {
         let mut fields = line.splitn(3, '|').map(|field| field.trim().to_owned());

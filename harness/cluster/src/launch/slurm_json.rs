@@ -19,7 +19,7 @@ pub(crate) struct SlurmJob {
 
 /// Nothing where this release does not speak it, or says nothing of that job.
 pub(crate) async fn ask(reach: &dyn Reach, id: &str) -> Option<SlurmJob> {
-    let command = Command::new(["scontrol", "--json", "show", "job", id], QUERY_LIMIT);
+    let command = Command::new(["scontrol", "--all", "--json", "show", "job", id], QUERY_LIMIT);
     let answer = reach.exec(&Host::Here, &command).await.ok().filter(|answer| answer.succeeded())?;
     read(&answer.stdout_text(), id)
 }
@@ -35,8 +35,9 @@ fn read(answer: &str, id: &str) -> Option<SlurmJob> {
     let boots = states.iter().find(|state| **state == JobState::Configuring);
     let goes_on = states.iter().find(|state| matches!(state, JobState::Running | JobState::Suspended));
     let waits = states.iter().find(|state| **state == JobState::Pending);
+    let revoked = states.iter().find(|state| **state == JobState::Revoked);
     let strange = states.iter().find(|state| matches!(state, JobState::Unknown(_)));
-    let state = strange.or(boots).or(goes_on).or(waits).or(states.first())?.clone();
+    let state = strange.or(boots).or(revoked).or(goes_on).or(waits).or(states.first())?.clone();
     let code = &job["exit_code"];
     let signal = number(&code["signal"]["id"]).unwrap_or_default();
     Some(SlurmJob {
@@ -94,6 +95,9 @@ mod tests {
         assert_eq!(state(r#"["COMPLETED", "COMPLETING"]"#), JobState::Running);
         assert_eq!(state(r#"["NODE_FAIL", "REQUEUED"]"#), JobState::Pending);
         assert_eq!(state(r#"["RUNNING", "CONFIGURING"]"#), JobState::Configuring);
+        assert_eq!(state(r#"["CANCELLED", "REVOKED"]"#), JobState::Revoked);
+        assert_eq!(state(r#"["RUNNING", "POWER_UP_NODE"]"#), JobState::Configuring);
+        assert_eq!(state(r#"["PENDING", "LAUNCH_FAILED"]"#), JobState::Pending);
         assert!(matches!(state(r#"["COMPLETED", "BLORP"]"#), JobState::Unknown(_)));
     }
 

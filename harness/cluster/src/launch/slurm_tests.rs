@@ -4,13 +4,13 @@ use super::*;
 use model::artefact::{Blamed, Ended, PlannedFile};
 use std::cell::RefCell;
 
-type Outcome = Result<Answer, ReachError>;
+pub(super) type Outcome = Result<Answer, ReachError>;
 
 /// Answers each program with what was written down for it: the first of those left, the last for ever.
-struct Scripted(RefCell<Vec<(&'static str, Outcome)>>, Option<&'static str>);
+pub(super) struct Scripted(RefCell<Vec<(&'static str, Outcome)>>, Option<&'static str>);
 
 impl Scripted {
-    fn new(answers: Vec<(&'static str, Outcome)>) -> Scripted {
+    pub(super) fn new(answers: Vec<(&'static str, Outcome)>) -> Scripted {
         Scripted(RefCell::new(answers), None)
     }
 }
@@ -37,7 +37,7 @@ impl Reach for Scripted {
     }
 }
 
-fn job() -> PlannedJob {
+pub(super) fn job() -> PlannedJob {
     PlannedJob {
         name: "j".into(),
         nodes: vec!["n1".into(), "n2".into()],
@@ -62,21 +62,21 @@ fn job() -> PlannedJob {
 }
 
 /// A launcher that submitted job 7.
-fn slurm() -> Slurm {
+pub(super) fn slurm() -> Slurm {
     Slurm { own: RefCell::new(["7".to_owned()].into()), ..Slurm::default() }
 }
 
-fn wait<T>(future: Wait<'_, T>) -> T {
+pub(super) fn wait<T>(future: Wait<'_, T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(future)
 }
 
-fn poll(answers: Vec<(&'static str, Outcome)>) -> Poll {
+pub(super) fn poll(answers: Vec<(&'static str, Outcome)>) -> Poll {
     let (job, reach) = (job(), Begun(Scripted::new(answers), said("")));
     wait(slurm().poll(&reach, &[(&job, "7")])).remove(0)
 }
 
-fn said(text: &str) -> Result<Answer, ReachError> {
+pub(super) fn said(text: &str) -> Result<Answer, ReachError> {
     Ok(Answer::ok(text))
 }
 
@@ -171,7 +171,7 @@ fn a_job_whose_files_nfs_remembers_as_absent_is_seen_to_run() {
 }
 
 /// The same answers, of a job whose script has begun, and what its workload wrote to stderr.
-struct Begun(Scripted, Outcome);
+pub(super) struct Begun(pub(super) Scripted, pub(super) Outcome);
 
 impl Reach for Begun {
     fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
@@ -309,6 +309,10 @@ fn what_the_request_itself_forbids_never_clears_and_what_others_forbid_does() {
         "AssocMaxWallDurationPerJobLimit",
         "QOSMaxNodePerJobLimit",
         "launch failed requeued held",
+        "user_env_retrieval_failed_requeued_held",
+        "QOSMinMemory",
+        "QOSMinCpuNotSatisfied",
+        "MaxMemPerLimit",
     ] {
         assert!(never_clears(reason), "{reason}");
     }

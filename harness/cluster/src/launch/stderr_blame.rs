@@ -1,9 +1,11 @@
 //! The node that srun, slurmstepd, mpirun and shells blame in a job's stderr, with their message as evidence.
 //! Pure: text in, blame out. The workload's own account is read by the recipes.
 
+use crate::reach::slurm_refusal::next_step;
 use base::nodeset;
 use base::text::shorten;
 use job::script::{AGENT_NO_MPIRUN, AGENT_SAYS, CONTAINER_SAYS, NO_TORCH};
+use logs::slurmstepd;
 use logs::stream::Pieces;
 use model::artefact::{CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, MPI_REFUSED, TOOL_MISSING, WorkloadFailure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,6 +103,11 @@ impl<'a> Blame<'a> {
             self.of_agent.get_or_insert_with(|| unattributed(MPI_REFUSED, evidence()));
             return;
         }
+        if REFUSED.iter().any(|begin| line.trim_start().starts_with(begin)) {
+            let what = evidence() + &next_step(line);
+            self.of_agent.get_or_insert_with(|| unattributed(LAUNCH_FAILED, what));
+            return;
+        }
         // srun names a node, and refuses the processors that were asked for.
         if line.contains(NO_LAYOUT) {
             self.of_agent.get_or_insert_with(|| unattributed(LAUNCH_FAILED, evidence()));
@@ -114,7 +121,7 @@ impl<'a> Blame<'a> {
         let mut named = self.listed(line);
         if named.len() < 2 {
             let node = recipes::recipe::nccl_tests::named_node(line, self.nodes);
-            named = node.into_iter().collect();
+            named = node.or_else(|| self.stepd_node(line)).into_iter().collect();
         }
         let failure = match named.as_slice() {
             [] => return,
@@ -138,6 +145,13 @@ impl<'a> Blame<'a> {
         let short = |node: &String| node.split('.').next().unwrap_or_default().to_owned();
         let is_listed = |node: &&String| listed.contains(node) || listed.contains(&short(node));
         self.nodes.iter().filter(is_listed).cloned().collect()
+    }
+
+    /// Where the daemon of a step names its node: `slurmstepd-p5-001: error: ...`.
+    fn stepd_node(&self, line: &str) -> Option<String> {
+        let name = slurmstepd::parse_error(line)?.node?;
+        let is_named = |node: &&String| *node == name || node.split('.').next() == Some(name);
+        self.nodes.iter().find(is_named).cloned()
     }
 
     /// A quota of the user, then a node that was lost, then a full disk, then the first node that is named, then what a
@@ -200,6 +214,10 @@ pub fn is_of_no_node(cause: &str) -> bool {
 /// How srun refuses a step, of whose MPI it has no plugin.
 const INVALID_MPI: &str = "srun: error: Invalid MPI type";
 
+/// How srun refuses what it is given, before any node has a part in it: an option that its release or its plugins lack, or
+/// two that contradict each other.
+const REFUSED: [&str; 3] = ["srun: unrecognized option '", "srun: invalid option -- ", "srun: fatal: "];
+
 /// How srun refuses tasks of which a node cannot have as many, or with as many processors each.
 const NO_LAYOUT: &str = "Unable to layout tasks on given cpus";
 
@@ -257,7 +275,7 @@ fn own_end(line: &str) -> Option<&'static str> {
 
 /// The cause in a word, where the line is one that blames.
 fn cause_of(line: &str) -> Option<&'static str> {
-    let from_slurm = line.contains("srun: error:") || line.contains("slurmstepd: error:");
+    let from_slurm = line.contains("srun: error:") || slurmstepd::parse_error(line).is_some();
     // mpirun names the first rank that a signal ended, whatever the signal; Open MPI 5 breaks the line before that.
     if line.contains("noticed that process rank") && line.contains("exited on") {
         return death(line).or(Some("rank-died"));
@@ -324,6 +342,41 @@ mod tests {
         assert!(is_of_no_node(MPI_REFUSED));
         let lost = format!("{refused}srun: error: Node failure on p5-002\n");
         assert_eq!(blamed(&lost), Some(("NODE_FAIL".into(), "p5-002".into())));
+    }
+
+    #[test]
+    fn what_srun_refuses_before_it_starts_anything_is_of_no_node() {
+        for refused in [
+            "srun: unrecognized option '--container-image=/img/x.sqsh'\nTry \"srun --help\" for more information\n",
+            "srun: unrecognized option '--overlap'\nTry \"srun --help\" for more information\n",
+            "srun: fatal: cpus-per-task set by two different environment variables SLURM_CPUS_PER_TASK=8 != \
+             SLURM_TRES_PER_TASK=cpu:4\n",
+        ] {
+            for nodes in [["p5-001"].as_slice(), &["p5-001", "p5-002"]] {
+                let found = read(refused, nodes, None);
+                assert_eq!(found, Some(("launch-failed".into(), String::new())), "{refused}");
+            }
+            let lost = format!("{refused}srun: error: Node failure on p5-002\n");
+            assert_eq!(blamed(&lost), Some(("NODE_FAIL".into(), "p5-002".into())));
+        }
+        let nodes = ["p5-001".to_owned()];
+        let mut blame = Blame::new(&nodes);
+        blame.read(&b"srun: unrecognized option '--overlap'\n"[..], None);
+        let evidence = blame.failure().expect("a failure").evidence;
+        assert!(
+            evidence.starts_with("srun: unrecognized option '--overlap'; this release lacks"),
+            "{evidence}"
+        );
+    }
+
+    #[test]
+    fn a_slurmstepd_that_names_its_node_is_read_as_any_other() {
+        let full = "slurmstepd-p5-002: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been \
+                    OOM Killed.\n";
+        assert_eq!(blamed(full), Some(("out-of-memory".into(), "p5-002".into())));
+        assert_eq!(blamed(&full.replace("p5-002", "p5-0021")), None);
+        let killed = "[2026-06-14T11:23:15.694] error: p5-002: task 9: Killed\n";
+        assert_eq!(blamed(killed), Some(("rank-died".into(), "p5-002".into())));
     }
 
     #[test]
@@ -541,6 +594,7 @@ mod tests {
     fn a_cancelled_job_and_a_foreign_node_are_not_attributable() {
         for text in [
             "slurmstepd: error: *** JOB 7 ON p5-001 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***",
+            "[2026-06-14T11:23:15.694] error: *** JOB 7 ON p5-001 CANCELLED AT 2026-06-14T11:23:15 DUE to SIGNAL Terminated ***",
             "srun: error: p5-0021: task 9: Killed",
             "p5-002 said hello, and was Killed",
             // srun ends tasks by SIGTERM when something else went wrong, or on request.

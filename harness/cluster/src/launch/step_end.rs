@@ -2,6 +2,7 @@
 //! workload may have written there what it wanted.
 
 use crate::reach::sink::Sink;
+use logs::slurmstepd;
 use std::io;
 
 const GIVEN_UP: &str = "srun: error: Timed out waiting for job step";
@@ -53,7 +54,9 @@ impl StepEnd {
             return;
         }
         self.is_aborted |= line.starts_with("srun: Job step aborted");
-        let of_slurm = line.starts_with("srun: ") || line.starts_with("slurmstepd");
+        let of_slurm = line.starts_with("srun: ")
+            || line.starts_with("slurmstepd")
+            || slurmstepd::parse_error(line).is_some();
         let fails = line.contains("error: ") || line.contains("Terminating") || line.contains("forcing");
         if (of_slurm && fails) || line.contains("MPI_ABORT") || line.contains("MPI_Abort") {
             self.cancelled = Some(false);
@@ -119,6 +122,13 @@ mod tests {
             assert!(!step_cancelled(&[first, other].concat()), "{first}{other}");
         }
         assert!(!step_cancelled(&cancelled.replace(" ***\n", " DUE TO TIME LIMIT ***\n")));
+        // From 25.05 on.
+        let stamped = cancelled.replace("slurmstepd-n2:", "[2026-01-01T00:00:00.123]");
+        let by_signal = stamped.replace(" ***\n", " DUE to SIGNAL Terminated ***\n");
+        assert!(step_cancelled(&by_signal) && step_cancelled(&[waiting, &by_signal, killed].concat()));
+        assert!(!step_cancelled(&stamped.replace(" ***\n", " DUE TO TASK FAILURE ***\n")));
+        let aborted = "[2026-01-01T00:00:00.123] error: mpi/pmix_v5: abort\n";
+        assert!(!step_cancelled(&[aborted, &by_signal].concat()));
     }
 
     #[test]

@@ -19,7 +19,7 @@ const LONGEST: usize = 200;
 pub async fn nodes_beyond(reach: &dyn Reach, inventory: &Inventory) -> Option<String> {
     match &inventory.reach {
         ReachBy::Slurm(slurm) => {
-            let argv = ["sinfo", "--noheader", "--Node", "--format=%N|%t|%P|%f"];
+            let argv = ["sinfo", "--noheader", "--Node", "--all", "--format=%N|%t|%P|%f"];
             let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await.ok()?;
             if !answer.succeeded() {
                 return None;

@@ -43,7 +43,7 @@ impl OnNode for SlurmReach {
 
 /// By node. A query that fails says nothing about any of them.
 async fn states(reach: &dyn Reach) -> Result<BTreeMap<String, NodeState>, String> {
-    let argv = ["sinfo", "--noheader", "--Node", "--format=%N|%T|%G|%E"];
+    let argv = ["sinfo", "--noheader", "--Node", "--all", "--format=%N|%T|%G|%E"];
     let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await;
     let answer = answer.map_err(|error| error.to_string())?;
     if !answer.succeeded() {
@@ -159,18 +159,12 @@ fn limit(boots: bool) -> Duration {
     Duration::from_secs(u64::from(IMMEDIATE_S) + u64::from(MINUTES) * 60 + 60 + boot_s)
 }
 
-/// Whether Slurm starts nothing on a node in that state, in its long or its short words.
+/// Whether Slurm starts nothing on a node in that state, in its long or its short words, until somebody mends it.
 pub(super) fn is_barred(state: &str) -> bool {
-    let words = [
-        "down", "drain", "drained", "draining", "drng", "fail", "failing", "failg", "error", "unknown",
-        "unk", "inval", "future", "futr",
-    ];
-    // A star marks a node that does not respond; other marks, and further states, stand behind the word too.
-    state.contains('*')
-        || state.split('+').any(|word| {
-            let word = word.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
-            words.contains(&word.to_ascii_lowercase().as_str())
-        })
+    const WORDS: [&str; 8] =
+        ["drain", "drained", "draining", "failing", "unknown", "invalid_reg", "external", "future"];
+    let set = StateSet::parse(state);
+    set.is_lost() || WORDS.iter().any(|word| set.has(word))
 }
 
 #[cfg(test)]
@@ -191,6 +185,12 @@ mod tests {
         assert_eq!((why("n4"), why("n6")), (None, None));
         assert_eq!(why("n5"), Some("Slurm reports it as idle*"));
         assert!(why("n7").is_some() && why("n8").is_some());
+        for state in ["inval", "IDLE+INVALID_REG", "external", "unk*", "failg", "futr", "error"] {
+            assert!(is_barred(state), "{state}");
+        }
+        for state in ["idle~", "mixed#", "reboot^", "blocked", "plnd", "allocated+", "blorp"] {
+            assert!(!is_barred(state), "{state}");
+        }
         let text = "n1|down~|(null)|(Code:InsufficientInstanceCapacity)Temporarily disabling node due to insufficient capacity.\n\
                     n2|idle|(null)|(Code:InsufficientInstanceCapacity)Failure when resuming nodes\n";
         let states = read_states(text);

@@ -5,7 +5,7 @@ use base::redact::{Redactor, is_secret_name};
 use std::ffi::OsString;
 
 /// What shells, Slurm's commands and programs of users need to find themselves.
-pub const NAMES: [&str; 54] = [
+pub const NAMES: [&str; 55] = [
     "PATH",
     "HOME",
     "USER",
@@ -26,6 +26,7 @@ pub const NAMES: [&str; 54] = [
     "KRB5CCNAME",
     "SLURM_CONF",
     "SLURM_CONF_SERVER",
+    "SLURM_SACK_SOCKET",
     // Slurm's own commands sign in with it; the job's script unsets it first.
     "SLURM_JWT",
     "SLURMD_NODENAME",
@@ -115,8 +116,15 @@ mod tests {
 
     #[test]
     fn jobs_inherit_settings_and_nothing_that_looks_like_a_secret() {
-        let kept =
-            ["PATH=/bin", "LC_ALL=C", "NCCL_ALGO=Ring", "FI_PROVIDER=efa", "OMPI_MCA_x=1", "SLURM_CONF=/c"];
+        let kept = [
+            "PATH=/bin",
+            "LC_ALL=C",
+            "NCCL_ALGO=Ring",
+            "FI_PROVIDER=efa",
+            "OMPI_MCA_x=1",
+            "SLURM_CONF=/c",
+            "SLURM_SACK_SOCKET=/run/slurm-a/sack.socket",
+        ];
         let address = format!("http://me:{}@proxy:80", "pa55");
         let dropped = [
             "CI_SECRET_TOKEN=abc",

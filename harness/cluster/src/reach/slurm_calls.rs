@@ -23,7 +23,7 @@ const NAME: &str = "slurm";
 const TEXT: &str = "\
 for name in $(env | sed -n 's/^\\(S[A-Z]*_[A-Za-z0-9_]*\\)=.*/\\1/p'); do
   case $name in
-    SLURM_CONF|SLURM_CONF_SERVER|SLURM_JWT) ;;
+    SLURM_CONF|SLURM_CONF_SERVER|SLURM_JWT|SLURM_SACK_SOCKET) ;;
     SLURM_*|SBATCH_*|SRUN_*|SALLOC_*|SQUEUE_*|SINFO_*|SCANCEL_*|SACCT_*|SCONTROL_*) unset \"$name\" ;;
   esac
 done
@@ -83,7 +83,7 @@ pub fn ignored(variables: impl Iterator<Item = (OsString, OsString)>) -> Option<
             inside = Some(value.to_string_lossy().escape_debug().to_string());
         }
         let is_input = ["SLURM_", "SBATCH_", "SRUN_"].iter().any(|begin| name.starts_with(begin));
-        let says_where = ["SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT"].contains(&name.as_str());
+        let says_where = LOCATING.contains(&name.as_str());
         if is_input && !says_where {
             names.push(name);
         }
@@ -110,6 +110,9 @@ pub fn ignored(variables: impl Iterator<Item = (OsString, OsString)>) -> Option<
     let warnings: Vec<String> = elsewhere.into_iter().chain(others).collect();
     (!warnings.is_empty()).then(|| warnings.join("; "))
 }
+
+/// Where the cluster is, and by what its commands sign in: AWS PCS sets the socket on login nodes of several clusters.
+const LOCATING: [&str; 4] = ["SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT", "SLURM_SACK_SOCKET"];
 
 /// They name another cluster than that of the Slurm which is found.
 const CLUSTERS: [&str; 2] = ["SLURM_CLUSTERS", "SBATCH_CLUSTERS"];
@@ -204,6 +207,14 @@ mod tests {
             ("SBATCH_GRES", "none"),
             ("SLURM_JOB_ID", "16"),
             ("SLURM_CONF", "/etc/s.conf"),
+            ("SLURM_SACK_SOCKET", "/run/slurm-a/sack.socket"),
+            ("SLURM_CLUSTERS", "b"),
+            ("SLURM_TOPO_LEN", "9"),
+            ("SLURM_BITSTR_LEN", "9"),
+            ("SACCT_FORMAT", "jobid"),
+            ("SINFO_PARTITION", "p"),
+            ("SQUEUE_STATES", "R"),
+            ("SCONTROL_FUTURE", "1"),
             ("SLURM_TIME_FORMAT", "relative"),
             ("SQUEUE_FORMAT", "%i"),
             ("NCCL_ALGO", "Ring"),
@@ -213,12 +224,27 @@ mod tests {
         let path = folder.path().display().to_string();
         let (code, stdout, stderr) = called(&path, &["sbatch", "--parsable", "a b", "$(x)"], &variables);
         assert_eq!(code, Some(0), "{stderr}");
-        for gone in ["SBATCH_", "SLURM_JOB_ID", "SLURM_TIME_FORMAT", "SQUEUE_"] {
+        for gone in [
+            "SBATCH_",
+            "SLURM_JOB_ID",
+            "SLURM_TIME_FORMAT",
+            "SLURM_CLUSTERS",
+            "SLURM_TOPO_LEN",
+            "SLURM_BITSTR_LEN",
+            "SQUEUE_",
+            "SINFO_",
+            "SACCT_",
+            "SCONTROL_",
+        ] {
             assert!(!stdout.contains(gone), "{gone}: {stdout}");
         }
-        for stays in
-            ["SLURM_CONF=/etc/s.conf", "NCCL_ALGO=Ring", "SHELL_OPTIONS=x", &format!("PATH={path}:/usr/bin")]
-        {
+        for stays in [
+            "SLURM_CONF=/etc/s.conf",
+            "SLURM_SACK_SOCKET=/run/slurm-a/sack.socket",
+            "NCCL_ALGO=Ring",
+            "SHELL_OPTIONS=x",
+            &format!("PATH={path}:/usr/bin"),
+        ] {
             assert!(stdout.contains(stays), "{stays}: {stdout}");
         }
         assert!(stdout.ends_with("--parsable\na b\n$(x)\n"), "{stdout}");
@@ -259,7 +285,7 @@ mod tests {
     #[test]
     fn variables_that_are_ignored_are_named_with_the_keys_that_replace_them() {
         let warning = |names: &[&str]| ignored(names.iter().map(|name| ((*name).into(), "16".into())));
-        assert_eq!(warning(&["PATH", "SLURM_CONF", "NCCL_ALGO"]), None);
+        assert_eq!(warning(&["PATH", "SLURM_CONF", "SLURM_SACK_SOCKET", "NCCL_ALGO"]), None);
         let named = warning(&["SBATCH_QOS", "SBATCH_GRES", "SLURM_QOS"]).expect("a warning");
         assert!(
             named.starts_with("ignored variables: SBATCH_GRES, SBATCH_QOS, SLURM_QOS; set `gpus`"),

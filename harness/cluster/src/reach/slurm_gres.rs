@@ -45,6 +45,13 @@ mod tests {
             ("", None),
             ("nvme:4", None),
             ("shard:8", None),
+            ("mps:400", None),
+            ("gpu:h100:8(S:0-1),shard:h100:64(S:0-1)", Some(8)),
+            ("gpu:h100:8,mps:h100:800", Some(8)),
+            ("gpu:8(IDX:0-7)", Some(8)),
+            ("gpu:(null):8(IDX:0-7)", Some(8)),
+            ("gpu:1g.10gb:7(S:0-1)", Some(7)),
+            ("gpu:no_consume:8", Some(8)),
         ] {
             assert_eq!(gpus(gres), wanted, "{gres}");
         }

@@ -14,6 +14,8 @@ pub enum JobState {
     Running,
     /// On its nodes, with all of its processes stopped: by preemption, time slices or an administrator.
     Suspended,
+    /// Withdrawn here, for another cluster of the federation runs it.
+    Revoked,
     /// Ended with exit code 0.
     Completed,
     /// Ended with another exit code, or failed otherwise.
@@ -43,7 +45,8 @@ impl JobState {
         let word = text.split([' ', '+', ',']).next().unwrap_or_default();
         match word.to_ascii_uppercase().as_str() {
             "PENDING" | "PD" | "REQUEUED" | "RQ" | "REQUEUE_HOLD" | "RH" | "REQUEUE_FED" | "RF"
-            | "SPECIAL_EXIT" | "SE" | "RESV_DEL_HOLD" | "RD" | "REVOKED" | "RV" => JobState::Pending,
+            | "SPECIAL_EXIT" | "SE" | "RESV_DEL_HOLD" | "RD" => JobState::Pending,
+            "REVOKED" | "RV" => JobState::Revoked,
             "CONFIGURING" | "CF" | "POWER_UP_NODE" => JobState::Configuring,
             "RUNNING" | "R" | "COMPLETING" | "CG" | "SIGNALING" | "SI" | "STAGE_OUT" | "SO" | "RESIZING"
             | "RS" | "EXPEDITING" => JobState::Running,
@@ -63,8 +66,8 @@ impl JobState {
 
     /// False also for a state that is not known.
     pub(crate) fn has_ended(&self) -> bool {
-        use JobState::{Configuring, Pending, Running, Suspended, Unknown};
-        !matches!(self, Pending | Configuring | Running | Suspended | Unknown(_))
+        use JobState::{Configuring, Pending, Revoked, Running, Suspended, Unknown};
+        !matches!(self, Pending | Configuring | Running | Suspended | Revoked | Unknown(_))
     }
 }
 
@@ -72,11 +75,12 @@ impl JobState {
 pub(crate) fn never_clears(reason: &str) -> bool {
     let word = reason.trim_start_matches('(').split([',', ')', ' ']).next().unwrap_or_default();
     // Limits for each job stand whatever else runs; those for all jobs of somebody clear when others of them end.
-    let is_limit_of_job = ["Assoc", "QOS"].iter().any(|of| word.starts_with(of))
-        && ["PerJob", "PerJobLimit", "PerNode", "NotSatisfied", "MinGRES"]
-            .iter()
-            .any(|end| word.ends_with(end));
-    is_limit_of_job || NEVER.contains(&word) || reason.contains("launch failed requeued held")
+    let is_limit_of_job = word.starts_with("QOSMin")
+        || (["Assoc", "QOS"].iter().any(|of| word.starts_with(of))
+            && ["PerJob", "PerJobLimit", "PerNode"].iter().any(|end| word.ends_with(end)));
+    // `launch failed requeued held`, and others of the kind.
+    let is_held = reason.replace('_', " ").contains("requeued held");
+    is_limit_of_job || is_held || NEVER.contains(&word)
 }
 
 const NEVER: [&str; 18] = [
@@ -85,6 +89,7 @@ const NEVER: [&str; 18] = [
     "PartitionInactive",
     "PartitionNodeLimit",
     "PartitionTimeLimit",
+    "MaxMemPerLimit",
     "BadConstraints",
     "InvalidAccount",
     "InvalidQOS",
@@ -98,7 +103,6 @@ const NEVER: [&str; 18] = [
     "JobHeldUser",
     "JobHoldMaxRequeue",
     "JobLaunchFailure",
-    "launch_failed_requeued_held",
 ];
 
 /// The state of a node: a base state and flags, as `IDLE+MAINTENANCE+RESERVED`, `drain*`, `mixed#-`.
@@ -160,11 +164,10 @@ impl StateSet {
 
     /// A job would be let onto it: up, or booted for it, and neither drained nor set aside.
     pub(crate) fn takes_jobs(&self) -> bool {
-        let barred = ["drain", "drained", "draining", "maint", "reserved", "planned", "future", "unknown"];
         !self.words.is_empty()
             && self.unknown.is_empty()
             && !self.is_lost()
-            && !barred.iter().any(|word| self.has(word))
+            && !BARRED.iter().any(|word| self.has(word))
     }
 }
 
@@ -182,8 +185,30 @@ pub(crate) fn refused_instance(reason: &str) -> Option<String> {
     Some(code.chars().filter(char::is_ascii_alphanumeric).take(60).collect())
 }
 
+/// Words of a node on which no job starts before they are gone, beside those of one that is lost.
+const BARRED: [&str; 16] = [
+    "drain",
+    "drained",
+    "draining",
+    "power_drain",
+    "failing",
+    "maint",
+    "reserved",
+    "planned",
+    "blocked",
+    "reboot_requested",
+    "reboot_issued",
+    "invalid_reg",
+    // Its jobs run outside Slurm.
+    "external",
+    "future",
+    "perfctrs",
+    "unknown",
+];
+
 /// Words of a node that a job can start on at once: beside its state, how it came to be one.
-const IDLE: [&str; 4] = ["idle", "cloud", "dynamic_norm", "dynamic_future"];
+const IDLE: [&str; 7] =
+    ["idle", "cloud", "dynamic_norm", "dynamic_future", "resume", "undrain", "reboot_canceled"];
 
 const MARKS: [(char, &str); 9] = [
     ('*', "not_responding"),
@@ -197,7 +222,7 @@ const MARKS: [(char, &str); 9] = [
     ('-', "planned"),
 ];
 
-/// The long name first, then the other ways to write it.
+/// The long name first, then the other ways to write it: in short, in JSON, and by releases before 21.08.
 const NAMES: &[&[&str]] = &[
     &["idle"],
     &["allocated", "alloc"],
@@ -215,19 +240,24 @@ const NAMES: &[&[&str]] = &[
     &["reserved", "resv"],
     &["planned", "plnd"],
     &["perfctrs", "npc"],
-    &["reboot", "reboot_requested"],
+    &["reboot_requested", "reboot", "boot"],
     &["reboot_issued"],
-    &["power_down"],
-    &["powered_down", "pow_dn"],
-    &["powering_down"],
+    &["reboot_canceled", "cancel_reboot", "canc_r"],
+    &["power_down", "pow_dn"],
+    &["power_drain"],
+    &["powered_down", "powered_dn", "power", "power_save"],
+    &["powering_down", "powring_dn"],
     &["powering_up", "pow_up", "power_up"],
     &["not_responding", "no_respond"],
     &["cloud"],
     &["dynamic_norm"],
     &["dynamic_future"],
     &["invalid_reg", "inval"],
-    &["blocked"],
-    &["unknown", "unk"],
+    &["blocked", "block"],
+    &["external", "ext"],
+    &["resume", "resm"],
+    &["undrain"],
+    &["unknown", "unk", "invalid"],
 ];
 
 #[cfg(test)]
@@ -249,6 +279,14 @@ mod tests {
             ("CANCELLED+", JobState::Cancelled),
             ("NODE_FAIL", JobState::NodeFail),
             ("OUT_OF_MEMORY", JobState::OutOfMemory),
+            ("STAGE_OUT", JobState::Running),
+            ("SIGNALING", JobState::Running),
+            ("EXPEDITING", JobState::Running),
+            ("REQUEUE_FED", JobState::Pending),
+            ("RESV_DEL_HOLD", JobState::Pending),
+            ("REVOKED", JobState::Revoked),
+            ("DEADLINE", JobState::Deadline),
+            ("PENDING,REQUEUED", JobState::Pending),
         ];
         for (text, state) in table {
             assert_eq!(JobState::parse(text), state, "{text}");
@@ -286,7 +324,49 @@ mod tests {
         let set = StateSet::parse("IDLE+CLOUD+POWERED_DOWN+NOT_RESPONDING");
         assert!(!set.takes_jobs() && set.is_lost());
         assert!(StateSet::parse("mix-").has("planned"));
+        assert!(!StateSet::parse("reboot^").takes_jobs() && !StateSet::parse("idle@").takes_jobs());
         assert!(!StateSet::parse("").takes_jobs());
         assert!(!StateSet::parse("idle+blorp").takes_jobs());
+    }
+
+    /// As `scontrol` of 20.11 prints them, which has marks and flags side by side, and that of 21.08 and later.
+    #[test]
+    fn states_of_all_releases_are_known() {
+        for (old, new) in [
+            ("IDLE+CLOUD+POWER", "IDLE+CLOUD+POWERED_DOWN"),
+            ("MIXED#+CLOUD", "MIXED+CLOUD+NOT_RESPONDING+POWERING_UP"),
+            ("DOWN*+CLOUD+POWER", "DOWN+CLOUD+POWERED_DOWN+NOT_RESPONDING"),
+            ("IDLE%+CLOUD", "IDLE+CLOUD+POWERING_DOWN"),
+            ("IDLE*+DRAIN", "IDLE+DRAIN+NOT_RESPONDING"),
+            ("REBOOT*", "REBOOT_REQUESTED+NOT_RESPONDING"),
+        ] {
+            assert_eq!(StateSet::parse(old), StateSet::parse(new), "{old}");
+        }
+        let flags = "BLOCKED CLOUD COMPLETING DRAIN DYNAMIC_FUTURE DYNAMIC_NORM EXTERNAL INVALID_REG FAIL MAINTENANCE                      POWER_DOWN POWER_UP POWER_DRAIN POWERED_DOWN REBOOT_REQUESTED REBOOT_ISSUED REBOOT_CANCELED RESERVED                      RESUME NOT_RESPONDING PLANNED POWERING_UP POWERING_DOWN UNDRAIN";
+        let short = "INVAL MAINT* BOOT^ BOOT DRNG@ DRAIN! FAILG* CANC_R EXT POW_DN POW_UP POWRING_DN POWERED_DN DOWN$                      ALLOC+ COMP# IDLE% RESV BLOCK PLND MIX- FUTR~ RESM UNK*";
+        for word in flags.split_whitespace().chain(short.split_whitespace()) {
+            let set = StateSet::parse(word);
+            assert!(set.unknown.is_empty() && !set.words.is_empty(), "{word}: {set:?}");
+        }
+    }
+
+    #[test]
+    fn flags_on_which_no_job_starts_are_distinguished_from_those_of_a_node_in_service() {
+        for state in [
+            "IDLE+BLOCKED",
+            "IDLE+INVALID_REG",
+            "IDLE+EXTERNAL",
+            "MIXED+POWER_DRAIN",
+            "IDLE+REBOOT_ISSUED",
+            "ALLOCATED+REBOOT_REQUESTED",
+            "IDLE+?",
+            "INVALID",
+        ] {
+            assert!(!StateSet::parse(state).takes_jobs(), "{state}");
+        }
+        for state in ["IDLE+DYNAMIC_NORM", "IDLE+CLOUD+REBOOT_CANCELED", "IDLE+RESUME"] {
+            let set = StateSet::parse(state);
+            assert!(set.takes_jobs() && set.is_idle(), "{state}");
+        }
     }
 }

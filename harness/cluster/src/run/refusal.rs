@@ -3,7 +3,7 @@
 
 use super::job::JobState;
 use super::{Allocation, Runner};
-use crate::launch::slurm;
+use crate::reach::slurm_refusal::is_away;
 use model::artefact::Ended;
 
 impl Runner<'_> {
@@ -11,7 +11,7 @@ impl Runner<'_> {
     pub(super) fn heed_refusal(&mut self, at: usize) {
         let JobState::Over { end: Ended::LaunchFailed { why }, .. } = &self.jobs[at].state else { return };
         let is_live = self.jobs.iter().any(|job| matches!(job.state, JobState::Live(_)));
-        if slurm::is_away(why) && !is_live && !self.allocations.iter().any(Allocation::is_open) {
+        if is_away(why) && !is_live && !self.allocations.iter().any(Allocation::is_open) {
             let why = why.lines().next().unwrap_or_default().to_owned();
             self.stop(&format!("no answer from Slurm's controller: {why}"));
         }

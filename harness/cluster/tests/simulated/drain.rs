@@ -66,7 +66,7 @@ impl Slurm {
                 }
                 None => Answer::failed(1, format!("Reservation {name} not found\n")),
             },
-            ["squeue", "--noheader", "--reservation=harness_recheck_p5-002", "--format=%i"] => {
+            ["squeue", "--noheader", "--all", "--reservation=harness_recheck_p5-002", "--format=%i"] => {
                 Answer::ok(self.jobs)
             }
             ["scontrol", "create", "reservation", name, _, _, nodes, "Users=ops", _] => {
@@ -147,7 +147,7 @@ fn a_node_is_drained_for_our_reason_by_an_argument_list_and_only_once() {
         assert_eq!(reason(&slurm).await, (true, Some(OURS.to_owned())));
         let update = format!("scontrol update NodeName=p5-002 State=DRAIN Reason={OURS}");
         assert_eq!(slurm.asked(), [update]);
-        let sinfo = ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"];
+        let sinfo = ["sinfo", "--noheader", "--Node", "--all", "--format=%N|%T|%E"];
         let listed = slurm.simulated.exec(&Host::Here, &Command::new(sinfo, QUERY_LIMIT)).await;
         let listed = listed.expect("an answer").stdout_text();
         assert!(listed.contains(&format!("p5-002|drained|{OURS}\np5-003|idle|none\n")), "{listed}");

@@ -47,7 +47,7 @@ forget_this_step() {
   local name
   for name in "${!SLURM_@}"; do
     case $name in
-      SLURM_CONF | SLURM_CONF_SERVER | SLURM_JWT) ;;
+      SLURM_CONF | SLURM_CONF_SERVER | SLURM_JWT | SLURM_SACK_SOCKET) ;;
       *) unset "$name" ;;
     esac
   done

@@ -3,6 +3,7 @@
 
 use super::nccl_log::LogLine;
 use super::{Failure, FailureClass};
+use crate::slurmstepd;
 
 /// How near to the root a complaint stands: of several, the nearest is the cause, and among equals the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,10 +124,12 @@ fn parse_nccl_tests(text: &str, line: u64) -> Option<Complaint> {
 }
 
 fn parse_slurm(text: &str, line: u64) -> Option<Complaint> {
-    let (_, said) = ["srun: error: ", "slurmstepd: error: ", "srun: ", "sbatch: error: "]
+    let of_stepd = || slurmstepd::parse_error(text).filter(|error| text.len() - error.said.len() <= 80);
+    let said = ["srun: error: ", "srun: ", "sbatch: error: "]
         .iter()
         .find_map(|start| text.split_once(start).filter(|(before, _)| before.len() <= 40))
-        .or_else(|| from_named_slurmstepd(text))?;
+        .map(|(_, said)| said)
+        .or_else(|| of_stepd().map(|error| error.said))?;
     let make = |class, depth, node| Some(complaint(class, depth, true, text, node, line));
     if let Some((_, node)) = said.split_once("Node failure on ") {
         return make(
@@ -184,18 +187,13 @@ fn parse_slurm(text: &str, line: u64) -> Option<Complaint> {
         "pyxis: child",
         "pyxis: [ERROR]",
         "Unable to init step",
+        "unrecognized option '",
+        "fatal: ",
     ];
     if refused.iter().any(|start| said.contains(start)) {
         return make(FailureClass::NotStarted, Depth::Reason, None);
     }
     None
-}
-
-/// Slurm that is built for several slurmd on a host names the node: `slurmstepd-n1: error: ...`.
-fn from_named_slurmstepd(text: &str) -> Option<(&str, &str)> {
-    let (before, rest) = text.split_once("slurmstepd-")?;
-    let (node, said) = rest.split_once(": error: ")?;
-    (before.len() <= 40 && word(node).is_some()).then_some((node, said))
 }
 
 /// Whether a line of Slurm reports that a job failed: true where it says why, false where it only says that it ended.
@@ -429,7 +427,7 @@ mod tests {
     #[test]
     fn failures_are_known_by_their_lines() {
         use FailureClass::*;
-        let table: [(&str, FailureClass, Depth, Option<&str>); 21] = [
+        let table: [(&str, FailureClass, Depth, Option<&str>); 26] = [
             ("[n3:77] Signal: Bus error (7)", Signal, Depth::Reason, Some("n3")),
             ("n1: Test NCCL failure common.cu:958 'invalid usage (x)", NcclError, Depth::Symptom, Some("n1")),
             (
@@ -470,6 +468,22 @@ mod tests {
                 Depth::Root,
                 None,
             ),
+            (
+                "[2025-12-08T15:44:50.841] error: *** STEP 1.0 ON n1 CANCELLED AT 2025-12-08T15:44:50 DUE TO TIME LIMIT ***",
+                TimeLimit,
+                Depth::Root,
+                None,
+            ),
+            // Its time was taken off before.
+            ("error: Detected 1 oom_kill event in StepId=1.0.", OutOfMemory, Depth::Reason, None),
+            (
+                "[2025-11-26T23:41:09.626] error: execve(): bash: No such file or directory",
+                NotStarted,
+                Depth::Reason,
+                None,
+            ),
+            ("srun: unrecognized option '--container-image=x'", NotStarted, Depth::Reason, None),
+            ("srun: fatal: Can not execute /opt/conda/bin/python", NotStarted, Depth::Reason, None),
             (
                 "0: slurmstepd-n1: error: Detected 1 oom_kill event in StepId=1.0.",
                 OutOfMemory,

@@ -72,7 +72,7 @@ fn corrupt_data_is_counted_and_fails_the_program() {
         let text = bench.text("c", "j", "stdout").await;
         assert!(rows(&text).iter().all(|row| row[8] != "0" && row[12] != "0"));
         assert!(text.contains(" FAILED\n"));
-        let shown = bench.exec(&format!("scontrol --oneliner show job {id}")).await.stdout_text();
+        let shown = bench.exec(&format!("scontrol --all --oneliner show job {id}")).await.stdout_text();
         assert!(shown.contains("ExitCode=1:0"), "{shown}");
         assert_eq!(bench.run("g", "j", PAIR, each_gpu()).await, "FAILED");
         assert!(bench.text("g", "j", "gpu3.p5-002.out").await.contains("FAILED"));
@@ -91,7 +91,7 @@ fn a_rank_that_dies_is_named_and_the_table_is_cut() {
         assert!((1..8).contains(&rows(&text).len()));
         let stderr = bench.text("c", "j", "stderr").await;
         assert!(stderr.starts_with("srun: error: p5-002: task 12: Killed\n"), "{stderr}");
-        let shown = bench.exec(&format!("scontrol --oneliner show job {id}")).await.stdout_text();
+        let shown = bench.exec(&format!("scontrol --all --oneliner show job {id}")).await.stdout_text();
         assert!(shown.contains("ExitCode=137:0"), "{shown}");
         // The batch script goes on to its end, so the sampler's last readings are there.
         let capture = bench.capture("c", "j", "p5-002").await;
@@ -127,7 +127,7 @@ fn a_node_that_fails_is_down_for_a_while_and_fails_again() {
     on_paused_clock(async {
         let (bench, _, state) = pair("node-fails").await;
         assert_eq!(state, "NODE_FAIL");
-        let sinfo = bench.exec("sinfo --noheader --Node --format=%N|%T|%E").await.stdout_text();
+        let sinfo = bench.exec("sinfo --noheader --Node --all --format=%N|%T|%E").await.stdout_text();
         assert!(sinfo.contains("p5-002|down*|Not responding\n"), "{sinfo}");
         let stderr = bench.text("c", "j", "stderr").await;
         assert!(stderr.contains("srun: error: Node failure on p5-002\n"), "{stderr}");

@@ -180,8 +180,9 @@ impl Bench {
     }
 
     pub(crate) async fn state(&self, id: &str) -> (String, String) {
-        let answer =
-            self.exec(&format!("squeue --noheader --states=all --format=%i|%T|%r|%N --jobs={id}")).await;
+        let answer = self
+            .exec(&format!("squeue --noheader --all --states=all --format=%i|%T|%r|%N --jobs={id}"))
+            .await;
         let text = answer.stdout_text();
         let mut fields = text.trim().split('|').skip(1).map(str::to_owned);
         (fields.next().unwrap_or_else(|| answer.complaint()), fields.next().unwrap_or_default())

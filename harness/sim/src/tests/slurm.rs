@@ -17,7 +17,7 @@ fn a_job_waits_runs_completes_and_is_forgotten() {
         }
         let states: Vec<&str> = seen.iter().map(|(state, _)| state.as_str()).collect();
         assert_eq!(states, ["PENDING", "RUNNING", "COMPLETING", "COMPLETED"]);
-        let shown = bench.exec(&format!("scontrol --oneliner show job {id}")).await.stdout_text();
+        let shown = bench.exec(&format!("scontrol --all --oneliner show job {id}")).await.stdout_text();
         for part in [
             "JobState=COMPLETED",
             "Reason=None",
@@ -30,10 +30,11 @@ fn a_job_waits_runs_completes_and_is_forgotten() {
         assert_eq!(shown.lines().count(), 1);
         assert_eq!(bench.text("c", "j", "stdout").await, "p5-001\np5-001\np5-002\np5-002\n");
         tokio::time::sleep(Duration::from_secs(310)).await;
-        let gone = bench.exec(&format!("scontrol --oneliner show job {id}")).await;
+        let gone = bench.exec(&format!("scontrol --all --oneliner show job {id}")).await;
         assert!(gone.complaint().contains("Invalid job id specified"));
-        let gone =
-            bench.exec(&format!("squeue --noheader --states=all --format=%i|%T|%r|%N --jobs={id}")).await;
+        let gone = bench
+            .exec(&format!("squeue --noheader --all --states=all --format=%i|%T|%r|%N --jobs={id}"))
+            .await;
         assert_eq!(gone.complaint(), "slurm_load_jobs error: Invalid job id specified");
         // What it left stays until it is collected.
         assert!(bench.get("c", "j", "stdout").await.is_some());
@@ -53,7 +54,7 @@ fn a_node_belongs_to_one_job_at_a_time_and_asking_for_two_is_noticed() {
         tokio::time::sleep(Duration::from_secs(10)).await;
         assert_eq!(bench.state(&first).await.0, "RUNNING");
         assert_eq!(bench.state(&second).await, ("PENDING".to_owned(), "Resources".to_owned()));
-        let sinfo = bench.exec("sinfo --noheader --Node --format=%N|%T|%E").await.stdout_text();
+        let sinfo = bench.exec("sinfo --noheader --Node --all --format=%N|%T|%E").await.stdout_text();
         assert_eq!(sinfo, "p5-001|allocated|none\np5-002|allocated|none\np5-003|idle|none\n");
         let broken = bench.reach.violations();
         assert_eq!(broken.len(), 3, "{broken:?}");
@@ -85,7 +86,7 @@ fn jobs_end_when_they_are_cancelled_interrupted_or_out_of_time() {
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert!(bench.exec(&format!("scancel --signal=INT --full {id}")).await.succeeded());
         assert_eq!(bench.wait(&id).await, "FAILED");
-        let shown = bench.exec(&format!("scontrol --oneliner show job {id}")).await.stdout_text();
+        let shown = bench.exec(&format!("scontrol --all --oneliner show job {id}")).await.stdout_text();
         assert!(shown.contains("ExitCode=0:2"), "{shown}");
 
         bench.minutes = 1;
@@ -109,7 +110,7 @@ fn exit_codes_and_outputs_of_commands_are_real() {
         ] {
             let id = bench.submit("c", "j", "p5-002", command(line)).await;
             assert_eq!(bench.wait(&id).await, state, "{line}");
-            let shown = bench.exec(&format!("scontrol --oneliner show job {id}")).await.stdout_text();
+            let shown = bench.exec(&format!("scontrol --all --oneliner show job {id}")).await.stdout_text();
             assert!(shown.contains(&format!("ExitCode={code}")), "{line}: {shown}");
             assert_eq!(bench.text("c", "j", "stdout").await, stdout, "{line}");
         }

@@ -1,4 +1,4 @@
-//! `scontrol show topology`, of the plugins `topology/tree` and `topology/block`.
+//! `scontrol show topology`, of the plugins `topology/tree`, `topology/block`, `topology/ring` and `topology/torus3d`.
 
 use base::nodeset;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,18 +57,24 @@ struct Switch<'a> {
     nodes: Option<&'a str>,
 }
 
-/// `SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1,3]`, or a block and what aggregates blocks.
+/// What a line may name; the last two from 26.05 on.
+const KINDS: [&str; 5] = ["SwitchName", "BlockName", "AggregatedBlock", "RingName", "TorusName"];
+
+/// `SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1,3]`, or a block and what aggregates blocks, a ring or a torus.
 fn switch(line: &str) -> Option<Switch<'_>> {
     let values: BTreeMap<&str, &str> =
         line.split_whitespace().filter_map(|word| word.split_once('=')).collect();
     let number = |key: &str| values.get(key)?.parse::<u64>().ok();
-    let (name, level) =
-        match (values.get("SwitchName"), values.get("BlockName"), values.get("AggregatedBlock")) {
-            (Some(name), None, None) => (name, number("Level")?),
-            (None, Some(name), None) => (name, 0),
-            (None, None, Some(name)) => (name, number("BlockSize").filter(|size| *size > 0)?),
-            _ => return None,
-        };
+    let mut named = KINDS.into_iter().filter_map(|kind| Some((kind, *values.get(kind)?)));
+    let (kind, name) = named.next()?;
+    if named.next().is_some() {
+        return None;
+    }
+    let level = match kind {
+        "SwitchName" => number("Level")?,
+        "AggregatedBlock" => number("BlockSize").filter(|size| *size > 0)?,
+        _ => 0,
+    };
     let nodes = values.get("Nodes").copied().filter(|set| !set.is_empty() && *set != "(null)");
     Some(Switch { name, level, nodes })
 }

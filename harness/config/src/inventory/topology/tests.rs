@@ -42,6 +42,18 @@ fn nodes_of_one_block_stand_together_and_so_do_blocks_of_one_aggregate() {
     assert_eq!(order(blocks, "n[1-4]").as_deref(), Ok(shown));
 }
 
+/// As 23.11 and 24.05 print blocks, and 26.05 rings and tori, whose further lines name no nodes.
+#[test]
+fn blocks_without_a_size_rings_and_tori_are_read() {
+    let blocks = "BlockName=b1 BlockIndex=0 Nodes=n[1,3]\nBlockName=b2 BlockIndex=1 Nodes=n[2,4]\n";
+    assert_eq!(order(blocks, "n[1-4]").as_deref(), Ok("Slurm b1:n1 b1:n3 b2:n2 b2:n4"));
+    let rings = "RingName=r1 Nodes=n[1,3] RingSize=2\nRingName=r2 Nodes=n[2,4] RingSize=2\n";
+    assert_eq!(order(rings, "n[1-4]").as_deref(), Ok("Slurm r1:n1 r1:n3 r2:n2 r2:n4"));
+    let torus = "TorusName=t1 Dims=2x2x1 Nodes=n[1-4]\n  TorusName=t1 PlacementDims=2x1x1(2) Anchors=2\n";
+    assert_eq!(order(torus, "n[1-2]").as_deref(), Ok("Slurm t1:n1 t1:n2"));
+    assert!(order("RingName=r1 BlockName=b1 Nodes=n1\n", "n1").is_err());
+}
+
 #[test]
 fn a_level_at_which_a_node_has_two_switches_does_not_count() {
     let two_cores = format!("{TREE}SwitchName=other Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=leaf[1-2]\n");
