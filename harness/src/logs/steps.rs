@@ -104,13 +104,16 @@ fn why_empty(args: &StepsArgs, log: &TrainingLog) -> Option<String> {
     Some(match (log.lines, log.of_steps, args.steps) {
         (0, _, _) => "the file is empty".to_owned(),
         (lines, 0, _) => format!(
-            "no step line in {}; known: those of Megatron-LM, Megatron-Bridge, GPT-NeoX, NeMo, NeMo Automodel, Lightning, the FSDP samples, torchtitan and \
-             the Trainer{}",
+            "no step line in {}; known: those of Megatron-LM, Megatron-Bridge, GPT-NeoX, NeMo, NeMo Automodel, Lightning, the FSDP samples, torchtitan, \
+             torchtune, nanotron, picotron, nanoGPT, MaxText, Composer, timm, DeepSpeed and the Trainer{}",
             count(lines, "line"),
-            match (log.of_pax, log.of_epochs) {
-                (0, 0) => String::new(),
-                (pax @ 1.., _) => format!("; times of PAX, which numbers no step, in {}", count(pax, "line")),
-                (_, epochs) => format!("; whole epochs without their steps in {}", count(epochs, "line")),
+            match (log.refused.iter().next(), log.of_pax, log.of_epochs) {
+                (Some((reason, lines)), ..) => format!("; {reason}, in {}", count(*lines, "line")),
+                (None, 0, 0) => String::new(),
+                (None, pax @ 1.., _) =>
+                    format!("; times of PAX, which numbers no step, in {}", count(pax, "line")),
+                (None, 0, epochs) =>
+                    format!("; whole epochs without their steps in {}", count(epochs, "line")),
             }
         ),
         (_, of_steps, _) if of_steps == log.garbled => {
