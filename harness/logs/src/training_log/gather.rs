@@ -2,7 +2,7 @@
 //! say of the same step.
 
 use super::step::{Dialect, ReportedStep, StepLine};
-use super::{flops, ranks};
+use super::{flops, ranks, sample_rate};
 use crate::text;
 use metric::finding::Finding;
 use serde::Serialize;
@@ -256,6 +256,7 @@ fn series_findings(series: &Series) -> Vec<Finding> {
     }
     findings.extend(ranks::conflicting_lines(series));
     findings.extend(flops::conflicting_steps(series));
+    findings.extend(sample_rate::conflicting_lines(series));
     findings.extend(missing(series, &shown));
     findings
 }

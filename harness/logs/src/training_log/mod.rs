@@ -17,6 +17,7 @@ mod picotron;
 mod pipes;
 mod ranks;
 mod refused;
+mod sample_rate;
 mod samples;
 mod step;
 mod stops;

@@ -266,3 +266,16 @@ fn blocks_of_composer_that_are_torn_are_no_steps() {
     // Below three digits a rate gives no time.
     assert_eq!(only(&whole.replace("batches_per_sec: 0.1250", "batches_per_sec: 0.0027")).seconds, None);
 }
+
+#[test]
+fn the_level_of_a_logger_is_no_rank() {
+    for (level, other) in [("[INFO] ", "[WARNING] "), ("INFO: ", "ERROR: "), ("3: [INFO] ", "3: [DEBUG] ")] {
+        let text: String = (1..=4)
+            .map(|at| format!("{}{}", if at == 3 { other } else { level }, megatron(at, "1000.0", "2.5")))
+            .collect();
+        let log = log(&text);
+        let who = if level.starts_with('3') { "3" } else { "" };
+        assert_eq!((log.series.len(), log.series[0].who.as_str()), (1, who), "{level}");
+        assert_eq!(codes(&log), [""; 0], "{level}");
+    }
+}
