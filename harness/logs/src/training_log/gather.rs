@@ -71,6 +71,14 @@ impl Series {
         behind.first().filter(|_| behind.len() >= usual).map(|step| (step, behind.len()))
     }
 
+    /// Whether its figures are means of several steps each: some programs print those of all steps since the line before.
+    pub fn is_of_means(&self) -> bool {
+        let has_means = matches!(self.dialect, Dialect::Megatron | Dialect::Torchtitan);
+        let apart = self.steps.windows(2).filter(|pair| interval(pair) > 1).count();
+        // A line that was lost is not an interval of the program.
+        has_means && 2 * apart > self.steps.len().saturating_sub(1)
+    }
+
     /// How it is called where it is spoken of.
     pub fn render(&self) -> String {
         let who = if self.who.is_empty() { String::new() } else { format!(" of rank {}", self.who) };
