@@ -121,6 +121,7 @@ pub fn read(mut from: impl BufRead) -> io::Result<TrainingLog> {
         refused.clear();
     }
     findings.extend(gather::findings(&series));
+    findings.extend(trainer::unnumbered(&series, summary.as_ref()));
     findings.extend(stops.findings());
     Ok(TrainingLog {
         lines,
