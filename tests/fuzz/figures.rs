@@ -138,7 +138,7 @@ pub(crate) fn training(log: &TrainingLog) -> Option<String> {
 /// TFLOP of a step, and how far the printed digits leave it open to either side.
 fn flops(step: &StepLine) -> Option<(f64, f64)> {
     let ((seconds, rate), (of_time, of_rate)) = step.seconds.zip(step.tflops_per_gpu).zip(step.decimals)?;
-    let half = |decimals: u8| 0.5 * 0.1_f64.powi(i32::from(decimals));
+    let half = |decimals: i8| 0.5 * 0.1_f64.powi(i32::from(decimals));
     let flops = seconds * rate;
     let open = half(of_time) / 1e3 * rate + half(of_rate) * seconds;
     // Of few digits nothing follows.

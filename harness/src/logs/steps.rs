@@ -104,13 +104,16 @@ fn why_empty(args: &StepsArgs, log: &TrainingLog) -> Option<String> {
     Some(match (log.lines, log.of_steps, args.steps) {
         (0, _, _) => "the file is empty".to_owned(),
         (lines, 0, _) => format!(
-            "no step line in {}; known: those of Megatron-LM, Megatron-Bridge, GPT-NeoX, NeMo, NeMo Automodel, Lightning, the FSDP samples, torchtitan and \
-             the Trainer{}",
+            "no step line in {}; known: those of Megatron-LM, Megatron-Bridge, GPT-NeoX, NeMo, NeMo Automodel, Lightning, the FSDP samples, torchtitan, \
+             torchtune, nanotron, picotron, nanoGPT, MaxText, Composer, timm, DeepSpeed and the Trainer{}",
             count(lines, "line"),
-            match (log.of_pax, log.of_epochs) {
-                (0, 0) => String::new(),
-                (pax @ 1.., _) => format!("; times of PAX, which numbers no step, in {}", count(pax, "line")),
-                (_, epochs) => format!("; whole epochs without their steps in {}", count(epochs, "line")),
+            match (log.refused.iter().next(), log.of_pax, log.of_epochs) {
+                (Some((reason, lines)), ..) => format!("; {reason}, in {}", count(*lines, "line")),
+                (None, 0, 0) => String::new(),
+                (None, pax @ 1.., _) =>
+                    format!("; times of PAX, which numbers no step, in {}", count(pax, "line")),
+                (None, 0, epochs) =>
+                    format!("; whole epochs without their steps in {}", count(epochs, "line")),
             }
         ),
         (_, of_steps, _) if of_steps == log.garbled => {
@@ -232,6 +235,10 @@ fn write_series(out: &mut dyn Write, series: &Series) -> io::Result<()> {
             write!(out, " {:>10}", value.map_or_else(|| "-".to_owned(), significant))?;
         }
         writeln!(out)?;
+    }
+    if series.is_of_means() {
+        let words = series.dialect.plural();
+        writeln!(out, "    each line is a mean of the {words} since the line before, not of a single one")?;
     }
     if let Some((_, times)) = all.iter().find(|(name, _)| *name == SECONDS.name) {
         write_times(out, series, times)?;
@@ -367,6 +374,27 @@ mod tests {
         let (code, out, _) = show(&[megatron(1..=30).as_bytes()], &["--steps", "10..12", "--each"]);
         assert_eq!(code, 0);
         insta::assert_snapshot!(out);
+    }
+
+    #[test]
+    fn lines_every_so_many_steps_are_shown_as_means_where_the_program_prints_means() {
+        let every = |steps: u64, of: fn(u64) -> String| (1..=6).map(|at| of(at * steps)).collect::<String>();
+        let megatron = |at: u64| {
+            format!("iteration {at}/ 90 | elapsed time per iteration (ms): 1000.5 | lm loss: 2.5 |\n")
+        };
+        let titan = |at: u64| format!("step: {at}  loss: 2.5  memory: 9.7GiB(10%)  tps: 6,423\n");
+        let nanogpt = |at: u64| format!("iter {at}: loss 2.5, time 1000.5ms, mfu -100.00%\n");
+        let mean = "each line is a mean of the";
+        for (text, is_mean) in [
+            (every(10, megatron), true),
+            (every(10, titan), true),
+            (every(1, megatron), false),
+            (every(10, nanogpt), false),
+            (every(1, megatron) + &megatron(9), false),
+        ] {
+            let (code, out, _) = show(&[text.as_bytes()], &[]);
+            assert_eq!((code, out.contains(mean)), (0, is_mean), "{out}");
+        }
     }
 
     #[test]

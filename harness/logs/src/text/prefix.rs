@@ -8,6 +8,8 @@ const DEPTH: usize = 6;
 const LONGEST: usize = 128;
 /// How torchtitan's logger calls itself before the time of its lines: no rank, and no node.
 const LOGGER: &str = "titan";
+/// The levels of Python's logging, which are no ranks either.
+const LEVELS: [&str; 5] = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
 
 /// All prefixes of a line.
 #[derive(Debug, Default, PartialEq)]
@@ -172,7 +174,6 @@ fn stream_of_pod(text: &str) -> Option<usize> {
 
 /// `- root - INFO - `, or the level alone, of Python's logging behind its time.
 fn level(text: &str) -> Option<usize> {
-    const LEVELS: [&str; 5] = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
     let mut rest = text.strip_prefix("- ")?;
     for _ in 0..4 {
         let (word, behind) = rest.split_once(" - ")?;
@@ -210,7 +211,7 @@ fn likely<'a>(line: &'a str, begins: fn(&str) -> bool) -> Option<Prefix<'a>> {
         let tag = tag.trim_end();
         if (tag.is_empty() || is_word(tag)) && is_ours(rest) {
             let tag = tag.trim_start_matches('[');
-            let is_other = is_clock(tag) || is_uptime(tag) || tag == LOGGER;
+            let is_other = is_clock(tag) || is_uptime(tag) || tag == LOGGER || LEVELS.contains(&tag);
             return prefix(if is_other { "" } else { tag }, rest);
         }
     }

@@ -1,7 +1,7 @@
-//! Megatron computes TFLOP/s from the batch and the time that it prints beside it, so TFLOP/s times time is one number for
-//! all steps of a batch. It is another one where a restart has another number of GPUs, and different in each step where
-//! lengths of sequences count: neither contradicts anything. A step does that stands alone between two that agree, in a run
-//! of which at least half agree with them.
+//! Megatron, nanotron and MaxText compute TFLOP/s from the batch and the time that they print beside it, so TFLOP/s times
+//! time is one number for all steps of a batch. It is another one where a restart has another number of GPUs, and different
+//! in each step where lengths of sequences count: neither contradicts anything. A step does that stands alone between two
+//! that agree, in a run of which at least half agree with them.
 
 use super::gather::Series;
 use super::step::{Dialect, StepLine};
@@ -15,7 +15,7 @@ pub const CODE: &str = "training-disagrees";
 /// TFLOP of one GPU in one step, as exactly as the printed digits show.
 fn flops(step: &StepLine) -> Option<Range> {
     let ((seconds, rate), (of_time, of_rate)) = step.seconds.zip(step.tflops_per_gpu).zip(step.decimals)?;
-    let half = |decimals: u8| 0.5 * 0.1_f64.powi(i32::from(decimals));
+    let half = |decimals: i8| 0.5 * 0.1_f64.powi(i32::from(decimals));
     // Of lines that differ, time and TFLOP/s may be of two ranks.
     let is_plain = step.fastest.is_none() && seconds > 0.0 && rate > 0.0 && (seconds * rate).is_finite();
     is_plain.then(|| Range::around(seconds, half(of_time) / 1e3).times(Range::around(rate, half(of_rate))))
@@ -26,11 +26,13 @@ fn middle(range: Range) -> f64 {
 }
 
 pub(super) fn conflicting_steps(series: &Series) -> Option<Finding> {
-    if series.dialect != Dialect::Megatron {
+    if !matches!(series.dialect, Dialect::Megatron | Dialect::Nanotron | Dialect::Maxtext) {
         return None;
     }
+    // Only Megatron's batch grows while the run goes on, and only it prints every batch exactly.
+    let batch = |step: &StepLine| step.global_batch.or((series.dialect != Dialect::Megatron).then_some(0));
     let mut by_batch: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for (batch, flops) in series.steps.iter().filter_map(|step| step.global_batch.zip(flops(step))) {
+    for (batch, flops) in series.steps.iter().filter_map(|step| batch(step).zip(flops(step))) {
         by_batch.entry(batch).or_default().push(middle(flops));
     }
     by_batch.values_mut().for_each(|all| all.sort_by(f64::total_cmp));
@@ -45,13 +47,13 @@ pub(super) fn conflicting_steps(series: &Series) -> Option<Finding> {
     let begins_again = |step: &StepLine| series.restarts.iter().any(|restart| restart.line == step.line);
     let alone = series.steps.windows(3).filter_map(|steps| {
         let [before, step, after] = steps else { return None };
-        let batch = step.global_batch?;
-        if [before, after].iter().any(|it| it.global_batch != Some(batch)) {
+        let of_step = batch(step)?;
+        if [before, after].iter().any(|it| batch(it) != Some(of_step)) {
             return None;
         }
         let (low, this, high) = (flops(before)?, flops(step)?, flops(after)?);
         let differs = low.meets(high) && !this.meets(low) && !this.meets(high);
-        let is_one = differs && is_usual(batch, low) && !begins_again(step) && !begins_again(after);
+        let is_one = differs && is_usual(of_step, low) && !begins_again(step) && !begins_again(after);
         is_one.then_some((step, this, low))
     });
     let mut alone = alone.peekable();

@@ -2,7 +2,7 @@
 //! say of the same step.
 
 use super::step::{Dialect, ReportedStep, StepLine};
-use super::{flops, ranks};
+use super::{flops, ranks, sample_rate};
 use crate::text;
 use metric::finding::Finding;
 use serde::Serialize;
@@ -69,6 +69,14 @@ impl Series {
         }
         let behind = &self.steps[last + 1..];
         behind.first().filter(|_| behind.len() >= usual).map(|step| (step, behind.len()))
+    }
+
+    /// Whether its figures are means of several steps each: some programs print those of all steps since the line before.
+    pub fn is_of_means(&self) -> bool {
+        let has_means = matches!(self.dialect, Dialect::Megatron | Dialect::Torchtitan);
+        let apart = self.steps.windows(2).filter(|pair| interval(pair) > 1).count();
+        // A line that was lost is not an interval of the program.
+        has_means && 2 * apart > self.steps.len().saturating_sub(1)
     }
 
     /// How it is called where it is spoken of.
@@ -256,6 +264,7 @@ fn series_findings(series: &Series) -> Vec<Finding> {
     }
     findings.extend(ranks::conflicting_lines(series));
     findings.extend(flops::conflicting_steps(series));
+    findings.extend(sample_rate::conflicting_lines(series));
     findings.extend(missing(series, &shown));
     findings
 }

@@ -4,17 +4,27 @@
 mod automodel;
 mod bar;
 mod compat;
+mod composer;
+mod deepspeed;
 mod figures;
 mod flops;
 mod gather;
+mod maxtext;
+mod nanogpt;
+mod nanotron;
 mod numbers;
+mod picotron;
 mod pipes;
 mod ranks;
+mod refused;
+mod sample_rate;
 mod samples;
 mod step;
 mod stops;
 #[cfg(test)]
 mod tests;
+mod timm;
+mod torchtune;
 mod trainer;
 
 pub use compat::{ITERATIONS, mean_of_steps};
@@ -30,6 +40,7 @@ use super::text;
 use gather::Gathered;
 use metric::finding::Finding;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 use step::{Garbled, Parsed, ReportedStep};
 
@@ -49,6 +60,9 @@ pub struct TrainingLog {
     pub of_epochs: u64,
     /// Lines of PAX, which have the time of a step and not its number.
     pub of_pax: u64,
+    /// Of a log without a step, how many lines are of trainings and are not read as steps, by the reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<&'static str, u64>,
     /// By program, rank and run; empty where no step was logged.
     pub series: Vec<Series>,
     /// Where the Trainer of Hugging Face came to its end.
@@ -79,29 +93,48 @@ pub fn read(mut from: impl BufRead) -> io::Result<TrainingLog> {
             false => piece.text.as_str(),
         };
         let plain = text::plain(line, begins);
-        let of_steps = reader.of_steps;
+        let of_any = reader.of_any;
         let mut parts = bar::drawn(&plain.text).into_iter().peekable();
         while let Some(text) = parts.next() {
             reader.take(text, &plain, &piece, parts.peek().is_none())?;
         }
-        let is_step = reader.of_steps > of_steps;
+        let is_step = reader.of_any > of_any;
         if is_step {
             reader.stops.step(piece.line);
         }
         reader.stops.line(line, piece.line, is_step);
     }
-    let Reader { gathered, mut findings, of_steps, garbled, garbled_losses, .. } = reader;
-    let (of_epochs, of_pax, summary, stops) = (reader.of_epochs, reader.of_pax, reader.summary, reader.stops);
+    for ended in std::mem::take(&mut reader.blocks).finish() {
+        reader.take_block(ended)?;
+    }
+    let lines = pieces.lines();
+    let Reader { steps, timers, stops, of_epochs, of_pax, mut refused, summary, .. } = reader;
+    let Tally { gathered, mut findings, of_steps, garbled, garbled_losses } =
+        if steps.of_steps > 0 { steps } else { timers };
     if garbled > MOST_LISTED {
         let more = text::count(garbled - MOST_LISTED, "more step line");
         let why = format!("{more} could not be read");
         findings.push(Finding::new("training-garbled", why));
     }
     let series = gathered.series();
+    if !series.is_empty() {
+        refused.clear();
+    }
     findings.extend(gather::findings(&series));
+    findings.extend(trainer::unnumbered(&series, summary.as_ref()));
     findings.extend(stops.findings());
-    let lines = pieces.lines();
-    Ok(TrainingLog { lines, of_steps, garbled, garbled_losses, of_epochs, of_pax, series, summary, findings })
+    Ok(TrainingLog {
+        lines,
+        of_steps,
+        garbled,
+        garbled_losses,
+        of_epochs,
+        of_pax,
+        refused,
+        series,
+        summary,
+        findings,
+    })
 }
 
 /// Whether something numbered the lines of a log: `[1743] `, and a greater one in each line that follows. Ranks begin at 0,
@@ -137,21 +170,38 @@ impl Ends {
     /// The step that a line ends.
     pub(crate) fn step_ended_by(&mut self, text: &str) -> Option<u64> {
         // Most lines hold none of their words.
-        if !["teration", "Batch ", "step: ", "poch", "%|"].iter().any(|word| text.contains(word)) {
+        const WORDS: [&str; 8] = ["teration", "Batch ", "step: ", "Step", "iter ", "Train: ", "poch", "%|"];
+        if !WORDS.iter().any(|word| text.contains(word)) {
             return None;
         }
         let plain = text::plain(text, begins);
         let text = &*plain.text;
-        let parsed = pipes::parse(text).or_else(|| samples::fsdp(text)).or_else(|| samples::torchtitan(text));
-        let parsed = parsed.or_else(|| automodel::parse(text)).or_else(|| bar::parse(text));
+        let parsed = pipes::parse(text).or_else(|| parse_line(text));
         let parsed = parsed.or_else(|| self.bars.parse(&plain.tag, text));
         Some(parsed?.ok()?.step.iteration)
     }
 }
 
+/// A step that a line holds by itself, of all programs but those with pipes.
+fn parse_line(text: &str) -> Parsed {
+    const ALL: [fn(&str) -> Parsed; 10] = [
+        samples::fsdp,
+        maxtext::parse,
+        nanotron::parse,
+        picotron::parse,
+        nanogpt::parse,
+        torchtune::parse,
+        timm::parse,
+        samples::torchtitan,
+        automodel::parse,
+        bar::parse,
+    ];
+    ALL.iter().find_map(|parse| parse(text))
+}
+
 /// Whether a text begins as a line of a step does.
 fn begins(text: &str) -> bool {
-    const FIRST: [&str; 10] = [
+    const FIRST: [&str; 19] = [
         "iteration ",
         "samples/sec: ",
         "Training epoch",
@@ -162,24 +212,64 @@ fn begins(text: &str) -> bool {
         "Step Time",
         "step ",
         "| INFO | ",
+        "completed step: ",
+        "iteration: ",
+        "Step: ",
+        "iter ",
+        "Step ",
+        "Train: ",
+        "Train ",
+        "[batch=",
+        "[epoch=",
     ];
     FIRST.iter().any(|word| text.trim_start().starts_with(word))
 }
 
 #[derive(Default)]
 struct Reader {
-    gathered: Gathered,
+    steps: Tally,
+    /// Of DeepSpeed's timer, which other programs print beside their own lines: these count where there are none.
+    timers: Tally,
     bars: trainer::Bars,
+    blocks: composer::Blocks,
     /// What Megatron-Bridge said before the line of a step.
     tflops: Option<f64>,
     summary: Option<TrainerSummary>,
-    findings: Vec<Finding>,
     stops: stops::Stops,
+    /// Lines of steps, and of timers before the first one.
+    of_any: u64,
+    of_epochs: u64,
+    of_pax: u64,
+    refused: BTreeMap<&'static str, u64>,
+}
+
+/// The lines of steps, and what they hold.
+#[derive(Default)]
+struct Tally {
+    gathered: Gathered,
+    findings: Vec<Finding>,
     of_steps: u64,
     garbled: u64,
     garbled_losses: u64,
-    of_epochs: u64,
-    of_pax: u64,
+}
+
+impl Tally {
+    fn add(&mut self, reported: ReportedStep) -> io::Result<()> {
+        self.of_steps += 1;
+        self.gathered.add(reported)
+    }
+
+    fn garble(&mut self, line: u64, what: &str) {
+        self.of_steps += 1;
+        self.garbled += 1;
+        // `lm loss`, `Loss`, `train_loss_step`.
+        let key = what.split('`').nth(1).unwrap_or_default();
+        self.garbled_losses += u64::from(key.to_ascii_lowercase().contains("loss"));
+        if self.garbled <= MOST_LISTED {
+            let why = format!("skipped a step line: {what}");
+            self.findings.push(Finding::new("training-garbled", why).line(line));
+        }
+    }
 }
 
 /// `Time taken for epoch 3 is 725.65 sec`, and the like.
@@ -206,58 +296,71 @@ impl Reader {
             self.summary = Some(summary);
             return None;
         }
-        samples::fsdp(text)
-            .or_else(|| samples::torchtitan(text))
-            .or_else(|| automodel::parse(text))
-            .or_else(|| bar::parse(text))
-            .or_else(|| self.bars.parse(who, text))
+        parse_line(text).or_else(|| self.bars.parse(who, text))
     }
 
     /// Takes in a line, or a part of it that may be a step of its own.
     fn take(&mut self, text: &str, plain: &text::Plain<'_>, piece: &Piece, is_last: bool) -> io::Result<()> {
-        let parsed = match is_last || !bar::is_cut(text) {
-            true => self.parse(&plain.tag, text),
-            false => Some(Err(Garbled { what: "a bar that the next one was drawn over".to_owned() })),
+        if let Some(ended) = self.blocks.take(&plain.tag, text, (piece.line, plain.moment_ms, piece.ended)) {
+            self.take_block(ended)?;
+        }
+        let timer = deepspeed::parse(text);
+        let is_timer = timer.is_some();
+        let parsed = match timer {
+            Some(parsed) => Some(parsed),
+            None if is_last || !bar::is_cut(text) => self.parse(&plain.tag, text),
+            None => Some(Err(Garbled { what: "a bar that the next one was drawn over".to_owned() })),
         };
         if is_last
             && !piece.ended
+            && !is_timer
             && let Some(Ok(_)) = &parsed
             && !text.trim_end().ends_with(['|', ']', '}'])
         {
             // A number may go on where the file ends.
-            self.of_steps += 1;
-            self.garble(piece.line, "the file ends mid-line");
+            self.tally(false).garble(piece.line, "the file ends mid-line");
             return Ok(());
         }
         match parsed {
             None => {
                 self.of_epochs += u64::from(is_of_epoch(text));
                 self.of_pax += u64::from(text.contains("[PAX STATUS]: train_step() took "));
+                if let Some(reason) = refused::reason(text) {
+                    *self.refused.entry(reason).or_default() += 1;
+                }
             }
             Some(Ok(reported)) => {
-                self.of_steps += 1;
                 let moment_ms = plain.moment_ms.or(reported.step.moment_ms);
                 let step = StepLine { line: piece.line, moment_ms, ..reported.step };
                 let who = plain.tag.clone();
-                self.gathered.add(ReportedStep { dialect: reported.dialect, who, step })?;
+                self.tally(is_timer).add(ReportedStep { dialect: reported.dialect, who, step })?;
             }
             Some(Err(Garbled { what })) => {
-                self.of_steps += 1;
                 let cut = if piece.too_long { ", in a line cut for its length" } else { "" };
-                self.garble(piece.line, &format!("{what}{cut}"));
+                self.tally(is_timer).garble(piece.line, &format!("{what}{cut}"));
             }
         }
         Ok(())
     }
 
-    fn garble(&mut self, line: u64, what: &str) {
-        self.garbled += 1;
-        // `lm loss`, `Loss`, `train_loss_step`.
-        let key = what.split('`').nth(1).unwrap_or_default();
-        self.garbled_losses += u64::from(key.to_ascii_lowercase().contains("loss"));
-        if self.garbled <= MOST_LISTED {
-            let why = format!("skipped a step line: {what}");
-            self.findings.push(Finding::new("training-garbled", why).line(line));
+    fn take_block(&mut self, (line, block): composer::Ended) -> io::Result<()> {
+        match block {
+            Ok(reported) => self.tally(false).add(reported)?,
+            Err(Garbled { what }) => self.tally(false).garble(line, &what),
         }
+        Ok(())
+    }
+
+    /// Where a line of a step counts. Those of timers are not kept beside any other.
+    fn tally(&mut self, is_timer: bool) -> &mut Tally {
+        self.of_any += u64::from(!is_timer || self.steps.of_steps == 0);
+        if !is_timer {
+            self.timers = Tally::default();
+            return &mut self.steps;
+        }
+        if self.steps.of_steps > 0 {
+            self.timers = Tally::default();
+        }
+        &mut self.timers
     }
 }

@@ -44,6 +44,23 @@ fn is_grouped(word: &str) -> bool {
         && groups.all(|group| group.len() == 3 && digits(group))
 }
 
+/// `1.31K`, `25.4M`: thousands, millions and so on.
+pub(super) fn human(what: &str, text: &str) -> Result<f64, Garbled> {
+    const SCALES: [(char, f64); 4] = [('K', 1e3), ('M', 1e6), ('B', 1e9), ('T', 1e12)];
+    let text = text.trim();
+    let scaled = SCALES.iter().find_map(|(letter, scale)| Some((text.strip_suffix(*letter)?, *scale)));
+    let (digits, scale) = scaled.unwrap_or((text, 1.0));
+    Ok(number(what, digits)? * scale)
+}
+
+/// How many digits stand behind the point of a number that has no exponent.
+pub(super) fn decimals(text: &str) -> Option<i8> {
+    let number = text.trim();
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    i8::try_from(decimals).ok().filter(|_| is_plain)
+}
+
 fn shortened(text: &str) -> String {
     text.trim().chars().take(24).collect()
 }
@@ -83,6 +100,12 @@ mod tests {
         {
             assert!(number("x", text).is_err(), "{text}");
         }
+        assert_eq!(
+            (human("x", " 1.31K "), human("x", "25.4M"), human("x", "11")),
+            (Ok(1310.0), Ok(25.4e6), Ok(11.0))
+        );
+        assert!(human("x", "K").is_err() && human("x", "1.3KK").is_err() && human("x", "1.3k").is_err());
+        assert_eq!((decimals("20.25"), decimals("20"), decimals("2e1")), (Some(2), Some(0), None));
         assert_eq!((count("x", "2e+3"), count("x", "99.00")), (Ok(2000), Ok(99)));
         assert!(count("x", "-1").is_err() && count("x", "1.5").is_err() && count("x", "nan").is_err());
     }

@@ -1,7 +1,7 @@
 //! Lines of fields between pipes: `iteration 7/ 100 | key: value | ...` of Megatron, and `Training epoch 0, iteration
 //! 7/99 | key: value | ...` of NeMo 2.
 
-use super::numbers::{after, count, digits, number};
+use super::numbers::{after, count, decimals, digits, number};
 use super::step::{Dialect, Garbled, Parsed, ReportedStep, StepLine};
 use crate::text::moment_ms;
 
@@ -83,14 +83,14 @@ fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
         match key {
             "elapsed time per iteration (ms)" => {
                 step.seconds = Some(last(key, value)? / 1000.0);
-                of_time = decimals(value);
+                of_time = decimals_of_step(value);
             }
             "elapsed time per iteration (s)" | "train_step_timing in s" => {
                 step.seconds = Some(number(key, value)?)
             }
             "throughput per GPU (TFLOP/s/GPU)" | "TFLOPS_per_GPU" | "TFLOPs" => {
                 step.tflops_per_gpu = Some(last(key, value)?);
-                of_flops = decimals(value).filter(|_| key.starts_with("throughput"));
+                of_flops = decimals_of_step(value).filter(|_| key.starts_with("throughput"));
             }
             "approx flops per GPU" => step.tflops_per_gpu = Some(flops(key, value)?),
             "samples per second" => step.samples_per_s = Some(number(key, value)?),
@@ -138,13 +138,9 @@ fn last(key: &str, value: &str) -> Result<f64, Garbled> {
     number(key, of_step)
 }
 
-/// How many digits stand behind the point of such a number, where it has no exponent.
-fn decimals(value: &str) -> Option<u8> {
-    let (of_step, _) = value.split_once('/').unwrap_or((value, ""));
-    let number = of_step.trim();
-    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    u8::try_from(decimals).ok().filter(|_| is_plain)
+/// Those of the first of both.
+fn decimals_of_step(value: &str) -> Option<i8> {
+    decimals(value.split_once('/').map_or(value, |(of_step, _)| of_step))
 }
 
 /// `Step Time : 6.93s GPU utilization: 514.0MODEL_TFLOP/s/GPU`, which Megatron-Bridge puts before a step's line; that of 2025

@@ -23,6 +23,22 @@ pub enum Dialect {
     Automodel,
     /// The Trainer of Hugging Face.
     Trainer,
+    /// `completed step: 5, seconds: 1.230, TFLOP/s/device: ...`.
+    Maxtext,
+    /// `iteration: 12 / 100 | consumed_tokens: 1.2M | ...`.
+    Nanotron,
+    /// `Step: 12    | Loss: 10.3125 | ... | Tokens/s/GPU: 15K | ...`.
+    Picotron,
+    /// `iter 10: loss 3.1042, time 135.21ms, ...`.
+    Nanogpt,
+    /// `Step 10 | loss:1.2345 ... tokens_per_second_per_gpu:1234.5`.
+    Torchtune,
+    /// `Train: 0 [  50/1251 (  4%)]  Loss: ...  Time: 0.412s, ...`.
+    Timm,
+    /// Blocks of Composer's console logger, and LLM Foundry's.
+    Composer,
+    /// The timer of DeepSpeed, where nothing else logs steps.
+    Deepspeed,
 }
 
 impl Dialect {
@@ -37,6 +53,14 @@ impl Dialect {
             Dialect::Torchtitan => "torchtitan",
             Dialect::Automodel => "automodel",
             Dialect::Trainer => "trainer",
+            Dialect::Maxtext => "maxtext",
+            Dialect::Nanotron => "nanotron",
+            Dialect::Picotron => "picotron",
+            Dialect::Nanogpt => "nanogpt",
+            Dialect::Torchtune => "torchtune",
+            Dialect::Timm => "timm",
+            Dialect::Composer => "composer",
+            Dialect::Deepspeed => "deepspeed",
         }
     }
 
@@ -49,30 +73,64 @@ impl Dialect {
     pub fn counts_from(self) -> u64 {
         match self {
             // Automodel's of 2025 count from 1: a log that begins so has no window, and none that is one step off.
-            Dialect::Fsdp | Dialect::Nemo2 | Dialect::Automodel => 0,
+            Dialect::Fsdp
+            | Dialect::Nemo2
+            | Dialect::Automodel
+            | Dialect::Maxtext
+            | Dialect::Nanogpt
+            | Dialect::Timm => 0,
             Dialect::Megatron
             | Dialect::Nemo1
             | Dialect::Lightning
             | Dialect::Torchtitan
-            | Dialect::Trainer => 1,
+            | Dialect::Trainer
+            | Dialect::Nanotron
+            | Dialect::Picotron
+            | Dialect::Torchtune
+            | Dialect::Composer
+            | Dialect::Deepspeed => 1,
         }
     }
 
     /// What its lines call a step.
     pub fn word(self) -> &'static str {
         match self {
-            Dialect::Fsdp => "batch",
-            Dialect::Torchtitan | Dialect::Automodel | Dialect::Trainer => "step",
-            Dialect::Megatron | Dialect::Nemo2 | Dialect::Nemo1 | Dialect::Lightning => "iteration",
+            Dialect::Fsdp | Dialect::Composer => "batch",
+            Dialect::Torchtitan
+            | Dialect::Automodel
+            | Dialect::Trainer
+            | Dialect::Maxtext
+            | Dialect::Picotron
+            | Dialect::Torchtune
+            | Dialect::Timm
+            | Dialect::Deepspeed => "step",
+            Dialect::Megatron
+            | Dialect::Nemo2
+            | Dialect::Nemo1
+            | Dialect::Lightning
+            | Dialect::Nanotron
+            | Dialect::Nanogpt => "iteration",
         }
     }
 
     /// Their name for several.
     pub fn plural(self) -> &'static str {
         match self {
-            Dialect::Fsdp => "batches",
-            Dialect::Torchtitan | Dialect::Automodel | Dialect::Trainer => "steps",
-            Dialect::Megatron | Dialect::Nemo2 | Dialect::Nemo1 | Dialect::Lightning => "iterations",
+            Dialect::Fsdp | Dialect::Composer => "batches",
+            Dialect::Torchtitan
+            | Dialect::Automodel
+            | Dialect::Trainer
+            | Dialect::Maxtext
+            | Dialect::Picotron
+            | Dialect::Torchtune
+            | Dialect::Timm
+            | Dialect::Deepspeed => "steps",
+            Dialect::Megatron
+            | Dialect::Nemo2
+            | Dialect::Nemo1
+            | Dialect::Lightning
+            | Dialect::Nanotron
+            | Dialect::Nanogpt => "iterations",
         }
     }
 }
@@ -132,9 +190,10 @@ pub struct StepLine {
     /// How many more lines logged this step, such as those of other ranks.
     #[serde(skip_serializing_if = "is_zero")]
     pub copies: u64,
-    /// Of Megatron's own fields, the decimals that its milliseconds and its TFLOP/s are printed with.
+    /// Of programs that compute one from the other, the decimals that milliseconds and TFLOP/s are printed with: below 0 where
+    /// the last digit is no unit.
     #[serde(skip)]
-    pub decimals: Option<(u8, u8)>,
+    pub decimals: Option<(i8, i8)>,
     /// The best figures of all lines of this step, where they differ; its own are the slowest.
     #[serde(skip)]
     pub fastest: Option<Box<Fastest>>,

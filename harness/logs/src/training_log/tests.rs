@@ -1,6 +1,7 @@
 //! Logs of trainings as programs write them, whole and broken.
 
 mod broken;
+mod programs;
 
 use super::*;
 use proptest::prelude::*;
@@ -537,10 +538,36 @@ fn rendered(dialect: Dialect, iteration: u64, loss: f64, other: f64) -> String {
         Dialect::Trainer => format!(
             " 10%|█ | {iteration}/1000000 [01:23<12:34, {other}s/it]\n{{'loss': {loss}, 'learning_rate': 1e-5, 'epoch': 0.1}}\n"
         ),
+        Dialect::Maxtext => format!(
+            "completed step: {iteration}, seconds: {other}, TFLOP/s/device: 2.5, Tokens/s/device: 9, total_weights: 7, loss: {loss}\n"
+        ),
+        Dialect::Nanotron => format!(
+            "iteration: {iteration} / 1000000 | consumed_tokens: 1.05M | elapsed_time_per_iteration_ms: {other} | lm_loss: {loss} | \
+             lr: 0.1 | hardware_tflops_per_gpu: 101\n"
+        ),
+        Dialect::Picotron => {
+            format!(
+                "Step: {iteration}    | Loss: {loss} | Tokens/s:      9K | Tokens/s/GPU: {other} | Tokens:   7M\n"
+            )
+        }
+        Dialect::Nanogpt => format!("iter {iteration}: loss {loss}, time {other}ms, mfu -100.00%\n"),
+        Dialect::Torchtune => {
+            format!("Step {iteration} | loss:{loss} lr:0.1 tokens_per_second_per_gpu:{other} peak:1 \n")
+        }
+        Dialect::Timm => format!(
+            "Train: 3 [{iteration:>4}/1000000 (  1%)]  Loss: {loss} (9.5)  Time: {other}s, 7/s  ({other}s, 7/s)  LR: 1e-6\n"
+        ),
+        Dialect::Composer => format!("[batch={iteration}/1000000]:\n\t Train loss/train/total: {loss}\n"),
+        Dialect::Deepspeed => {
+            format!(
+                "epoch=0/micro_step=7/global_step={iteration}, RunningAvgSamplesPerSec=7, CurrSamplesPerSec={other}, x\n"
+            )
+        }
     }
 }
 
-const DIALECTS: [Dialect; 8] = [
+/// Those whose steps are lines with a loss.
+const DIALECTS: [Dialect; 14] = [
     Dialect::Megatron,
     Dialect::Nemo2,
     Dialect::Nemo1,
@@ -549,6 +576,12 @@ const DIALECTS: [Dialect; 8] = [
     Dialect::Torchtitan,
     Dialect::Automodel,
     Dialect::Trainer,
+    Dialect::Maxtext,
+    Dialect::Nanotron,
+    Dialect::Picotron,
+    Dialect::Nanogpt,
+    Dialect::Torchtune,
+    Dialect::Timm,
 ];
 
 proptest! {
@@ -557,9 +590,9 @@ proptest! {
         let dialect = DIALECTS[at];
         let step = only(&rendered(dialect, iteration, loss, other));
         let milliseconds = match dialect {
-            Dialect::Megatron => step.seconds.map(|seconds| seconds * 1000.0),
+            Dialect::Megatron | Dialect::Nanotron | Dialect::Nanogpt => step.seconds.map(|seconds| seconds * 1000.0),
             Dialect::Fsdp => step.samples_per_s,
-            Dialect::Torchtitan | Dialect::Automodel => step.tokens_per_gpu_s,
+            Dialect::Torchtitan | Dialect::Automodel | Dialect::Picotron | Dialect::Torchtune => step.tokens_per_gpu_s,
             _ => step.seconds,
         };
         prop_assert_eq!((step.iteration, step.loss), (iteration, Some(loss)));

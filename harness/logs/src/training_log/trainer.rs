@@ -1,8 +1,10 @@
 //! What the Trainer of Hugging Face prints: Python dictionaries, whose step is in its progress bar, and one at the end.
 
 use super::bar::bar;
+use super::gather::Series;
 use super::numbers::{count, digits, number};
 use super::step::{Dialect, Garbled, Parsed, ReportedStep, StepLine};
+use metric::finding::Finding;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -29,6 +31,23 @@ pub(super) fn summary(text: &str) -> Option<TrainerSummary> {
         steps_per_s: value("train_steps_per_second")?,
         samples_per_s: value("train_samples_per_second")?,
     })
+}
+
+/// Dictionaries without a bar are counted: where the summary has many more steps, each stands for several of them.
+pub(super) fn unnumbered(series: &[Series], summary: Option<&TrainerSummary>) -> Option<Finding> {
+    let steps = |summary: &TrainerSummary| (summary.seconds * summary.steps_per_s).round();
+    let (total, one) = (steps(summary?), series.iter().find(|it| it.dialect == Dialect::Trainer)?);
+    let is_counted = (1..).zip(&one.steps).all(|(at, step)| step.iteration == at && step.of.is_none());
+    let (lines, last) = (one.steps.len(), one.steps.last()?);
+    // Its rate is rounded.
+    if !is_counted || total <= 1.5 * lines as f64 {
+        return None;
+    }
+    let why = format!(
+        "{}: {lines} lines without a step's number, {total} steps by its summary: a line stands for several",
+        one.render()
+    );
+    Some(Finding::new("training-gap", why).line(last.line))
 }
 
 /// No job has more ranks; what else is called so is not counted with them.
@@ -123,6 +142,27 @@ fn fields(inside: &str) -> Vec<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_that_stand_for_several_steps_by_the_summary_are_a_finding() {
+        let found = |numbered: bool, rate: &str| {
+            let line = |at: u64| match numbered {
+                true => format!("{{'loss': 2.5, 'epoch': 0.1, 'global_step/max_steps': '{}/30'}}\n", at * 6),
+                false => "{'loss': '2.5', 'epoch': '0.1'}\n".to_owned(),
+            };
+            let end = format!(
+                "{{'train_runtime': '31.5', 'train_samples_per_second': '15.2', 'train_steps_per_second': '{rate}', 'epoch': '1'}}\n"
+            );
+            let text = (1..=5).map(line).collect::<String>() + &end;
+            let log = super::super::read(text.as_bytes()).expect("read");
+            log.findings.into_iter().map(|it| it.message).collect::<Vec<String>>()
+        };
+        let why =
+            "trainer: 5 lines without a step's number, 30 steps by its summary: a line stands for several";
+        assert_eq!(found(false, "0.952"), [why]);
+        assert_eq!(found(false, "0.159"), Vec::<String>::new(), "five steps");
+        assert_eq!(found(true, "0.952"), Vec::<String>::new());
+    }
 
     #[test]
     fn more_labels_than_a_job_has_ranks_are_not_kept() {

@@ -41,7 +41,7 @@ const STEP_TIME_MEDIAN: MetricSpec =
     job_metric("train.step_time_median", "median step time after the warm-up", Unit::Seconds, Better::Lower);
 const STEP_TIME_CV: MetricSpec = job_metric(
     "train.step_time_cv",
-    "coefficient of variation of step times after the warm-up; not given where the log prints running means",
+    "coefficient of variation of step times after the warm-up; not given where the log prints means of several steps",
     Unit::Ratio,
     Better::Lower,
 )

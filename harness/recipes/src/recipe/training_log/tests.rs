@@ -367,6 +367,44 @@ fn megatron(tflops: f64) -> String {
 }
 
 #[test]
+fn means_of_ten_steps_have_no_variation_of_steps() {
+    let all = megatron(400.0);
+    let tenth: String = all.split_inclusive('\n').skip(9).step_by(10).collect();
+    let (of_all, of_means) = (ran(FACTS, &all, ""), ran(FACTS, &tenth, ""));
+    assert!(value(&of_all, "train.step_time_cv").is_some());
+    assert_eq!(value(&of_means, "train.step_time_cv"), None);
+    for output in [of_all, of_means] {
+        assert!(value(&output, "train.step_time").is_some_and(|it| (it - 1.001).abs() < 0.001));
+        assert_eq!(value(&output, "train.steps"), Some(40.0));
+    }
+}
+
+#[test]
+fn rates_of_a_device_and_of_all_ranks_are_not_mixed_up() {
+    let maxtext = |step: u64| {
+        format!(
+            "completed step: {step}, seconds: 2.000, TFLOP/s/device: 200.000, Tokens/s/device: 4096.000, total_weights: 65536, loss: \
+             {:.3}\n",
+            falls(step)
+        )
+    };
+    let output = ran(FACTS, &(0..40).map(maxtext).collect::<String>(), "");
+    let of = |name: &str| value(&output, name);
+    assert_eq!((of("train.step_time"), of("train.tflops_per_gpu")), (Some(2.0), Some(200.0)));
+    assert_eq!((of("train.tokens_per_s"), of("train.steps")), (Some(4096.0 * 16.0), Some(40.0)));
+    let deepspeed = |step: u64| {
+        format!(
+            "[2023-11-07 01:55:23,714] [INFO] [timer.py:260:stop] epoch=0/micro_step={step}/global_step={step}, \
+             RunningAvgSamplesPerSec=7.5, CurrSamplesPerSec=8.0, MemAllocated=4.32GB, MaxMemAllocated=38.49GB\n"
+        )
+    };
+    let output = ran(FACTS, &(1..=40).map(deepspeed).collect::<String>(), "");
+    let of = |name: &str| value(&output, name);
+    assert_eq!((of("train.samples_per_s"), of("train.step_time")), (Some(8.0), Some(2.0)));
+    assert_eq!((of("train.tokens_per_s"), of("train.loss_finite")), (Some(8.0 * 4096.0), None));
+}
+
+#[test]
 fn a_log_whose_throughput_contradicts_its_times_is_not_comparable() {
     let text = megatron(400.0);
     assert_eq!(ran(FACTS, &text, "").not_comparable, None);

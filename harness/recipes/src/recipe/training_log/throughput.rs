@@ -55,7 +55,7 @@ impl Throughput {
             step.seconds.or_else(by_speed)
         };
         let has_seconds = steps.iter().any(|step| step.seconds.is_some());
-        let is_mean = steps.iter().any(|step| step.is_running_mean);
+        let is_mean = series.is_of_means() || steps.iter().any(|step| step.is_running_mean);
         match (figures_of(&seconds), summary) {
             (Some(Figures { mean, median, cv, .. }), _) => {
                 (made.step_time, made.step_time_median) = (Some(mean), Some(median));
