@@ -298,18 +298,27 @@ fn memory(text: &str) -> Result<NodeOutput, NoResult> {
 }
 
 fn disks(text: &str) -> Result<NodeOutput, NoResult> {
-    let read = fio::read(text)?;
-    let mut output = NodeOutput { program: "fio", version: read.version, ..NodeOutput::default() };
-    for (name, side) in [("read", read.read), ("write", read.write)] {
-        let Some(side) = side else { continue };
-        let row =
-            |what: &str, value, unit| Row { what: format!("{name}, {what}"), value, unit, ..Row::default() };
-        output.rows.push(row("rate", Some(side.rate_gb_s), "GB/s"));
-        output.rows.push(row("operations", Some(side.operations), "1/s"));
-        output.rows.push(row("latency, 99th percentile", side.p99_us, "us"));
-    }
-    if read.errors > 0 {
-        output.failures.push(format!("{} jobs ended with an error of the disk", read.errors));
+    let groups = fio::read_groups(text)?;
+    let mut output = NodeOutput { program: "fio", ..NodeOutput::default() };
+    let is_one = groups.len() == 1;
+    for (group, read) in groups {
+        let group = if is_one { String::new() } else { format!("{group}, ") };
+        for (name, side) in [("read", read.read), ("write", read.write)] {
+            let Some(side) = side else { continue };
+            let row = |what: &str, value, unit| Row {
+                what: format!("{group}{name}, {what}"),
+                value,
+                unit,
+                ..Row::default()
+            };
+            output.rows.push(row("rate", Some(side.rate_gb_s), "GB/s"));
+            output.rows.push(row("operations", Some(side.operations), "1/s"));
+            output.rows.push(row("latency, 99th percentile", side.p99_us, "us"));
+        }
+        if read.errors > 0 {
+            output.failures.push(format!("{group}{} jobs had an error of the disk", read.errors));
+        }
+        output.version = read.version;
     }
     Ok(output)
 }
