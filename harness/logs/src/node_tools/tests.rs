@@ -203,6 +203,8 @@ fn a_test_of_nvbandwidth_that_failed_is_a_failure_and_one_that_is_cut_a_finding(
         ("[CUDA_ERROR_NOT_PERMITTED] operation not permitted in expression x\n", 1, 0),
         ("terminate called after throwing an instance of 'std::bad_alloc'\nAborted (core dumped)\n", 1, 0),
         (" 0\n0 4.0\nSUM b 4.0\nSegmentation fault (core dumped)\n", 1, 0),
+        ("Error: peers were lost\nRunning c.\n 0\n0 4.0\nSUM c 4.0\n", 1, 0),
+        (" 0\n0 4.0\nSUM b 4.0\nERROR: Testcase x not found!\n", 1, 0),
         (" 0\n0 4.0\n", 0, 1),
         (" 0\n0 4.0\nSUM b 8.0\n", 0, 1),
         (" 0\n0 4.0\nSUM b 4.0\nWaiving c.\n", 0, 0),
