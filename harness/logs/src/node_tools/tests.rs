@@ -136,6 +136,16 @@ fn what_dcgm_says_of_a_test_that_passed_is_not_dropped() {
     assert_eq!(of("odd"), Status::Warn);
 }
 
+#[test]
+fn a_table_that_warns_of_a_gpu_that_passed_is_read_as_its_json_is() {
+    let table = format!(
+        "{HEAD}| memory | Pass |\n|  | GPU0: Pass |\n|  | GPU1: Pass |\n| Warning: GPU0 | Error using CUDA API |\n\
+         | Info: GPU1 | tested 98 % |\n+-----+-----+\n"
+    );
+    let expected = [(0, Status::Warn), (1, Status::Pass)];
+    assert_eq!(results(&table), expected.map(|(gpu, status)| ("memory".to_owned(), Some(gpu), status)));
+}
+
 /// From level 3 on DCGM has a test of this name.
 #[test]
 fn a_test_that_is_called_like_a_program_is_no_output_of_it() {
