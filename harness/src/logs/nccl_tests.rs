@@ -104,6 +104,11 @@ fn write_run(out: &mut dyn Write, run: &NcclRun) -> io::Result<()> {
     let hosts: BTreeSet<&str> = run.ranks.iter().map(|rank| rank.host.as_str()).collect();
     match run.ranks.len() {
         0 => writeln!(out, "  ranks: unknown")?,
+        listed if source::unlisted(run) > 0 => writeln!(
+            out,
+            "  ranks: unknown, JSON lists one of each process: {listed} on {}",
+            count(hosts.len(), "host")
+        )?,
         ranks => writeln!(out, "  ranks: {ranks} on {}", count(hosts.len(), "host"))?,
     }
     if let Some((ratio, implied)) = source::ranks_from_ratio(run) {

@@ -1,6 +1,6 @@
 //! The rows of nccl-tests as CSV: the columns of `nccl_to_csv.py` of AWS's nccl-tests recipes, then what it lacks.
 
-use logs::nccl_tests::{Half, NcclRun, NcclTests, Row, Wrong};
+use logs::nccl_tests::{Half, NcclRun, NcclTests, Row, Wrong, unlisted};
 use recipes::result_table::csv_text;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -70,7 +70,7 @@ fn write_row(out: &mut dyn Write, file: &str, number: u64, run: &NcclRun, row: &
         row.line.to_string().into(),
         text(&run.program),
         run.op.map_or("", |op| op.name()).into(),
-        counted(run.ranks.len()),
+        counted(if unlisted(run) > 0 { 0 } else { run.ranks.len() }),
         counted(hosts.len()),
         text(&run.nccl_version),
         text(&run.nccl_tests_version),

@@ -1,9 +1,10 @@
-//! Lifetime totals in the forms in which people have them: `rdma -p statistic show`, `more` of the files in
+//! Lifetime totals in the forms in which people have them: `rdma statistic show` with `-p` or `-j`, `more` of the files in
 //! `hw_counters`, the node exporter's text, and a list of `name :value`. Nothing of the harness writes these.
 
 use super::NotUnderstood;
 use super::escapes::decimal;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// All counters of one device since its driver was loaded.
@@ -30,6 +31,13 @@ pub fn read_totals(text: &[u8], file: &str) -> Result<Vec<Totals>, NotUnderstood
         "" => Err(bad("file is empty")),
         _ if first.starts_with("::::::::::::::") => read_files(&decoded, file),
         _ if first.starts_with("link ") => read_statistic(&decoded, file),
+        // With `-p` the bracket stands apart, or alone.
+        _ if first
+            .strip_prefix('[')
+            .is_some_and(|rest| matches!(rest.trim_start().get(..1), None | Some("{"))) =>
+        {
+            read_json(&decoded, file)
+        }
         _ if decoded.lines().any(|line| line.starts_with("node_amazonefa_")) => read_exporter(text, file),
         _ => read_listing(text, file).map(|totals| vec![totals]),
     }
@@ -56,6 +64,28 @@ fn read_statistic(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> 
                 return Err(bad(format!("duplicate counter: `{name}`")));
             }
         }
+    }
+    whole(devices, file)
+}
+
+/// The same as JSON (`rdma -j statistic show`): an object for each port, with its counters beside its name.
+fn read_json(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
+    let bad = |why: String| NotUnderstood { file: file.to_owned(), line: 1, why };
+    let links: Vec<Map<String, Value>> = serde_json::from_str(text)
+        .map_err(|error| bad(format!("broken JSON of `rdma statistic`: {error}")))?;
+    let mut devices = Vec::new();
+    for link in links {
+        let device = link.get("ifname").and_then(Value::as_str);
+        let device = device.ok_or_else(|| bad("`ifname` is missing".to_owned()))?.to_owned();
+        let mut counters = BTreeMap::new();
+        for (name, value) in &link {
+            if matches!(name.as_str(), "ifindex" | "ifname" | "port") {
+                continue;
+            }
+            let value = value.as_u64().ok_or_else(|| bad(format!("not a whole number: `{name}`")))?;
+            counters.insert(name.clone(), value);
+        }
+        devices.push(Totals { device, counters });
     }
     whole(devices, file)
 }

@@ -157,7 +157,12 @@ fn what_rdma_statistic_and_more_print_is_read_by_device() {
             "::::::::::::::\n/sys/class/infiniband/{device}/ports/1/hw_counters/tx_bytes\n::::::::::::::\n{value}\n"
         )
     };
-    for text in [pretty, plain, &(file("rdmap1s0", 5) + &file("rdmap2s0", 6))] {
+    let link = |device: &str, value: u64| {
+        format!("{{\"ifindex\":0,\"ifname\":\"{device}\",\"port\":1,\"tx_bytes\":{value},\"rx_bytes\":0}}")
+    };
+    let json = format!("[{},{}]", link("rdmap1s0", 5), link("rdmap2s0", 6));
+    let pretty_json = json.replace("[{", "[ {\n").replace(',', ",\n    ");
+    for text in [pretty, plain, &json, &pretty_json, &(file("rdmap1s0", 5) + &file("rdmap2s0", 6))] {
         assert_eq!(values(text), wanted, "{text}");
     }
 }
@@ -176,6 +181,10 @@ fn totals_that_are_cut_or_contradict_each_other_are_refused_with_their_line() {
         (&format!("{colons}{path}{colons}7\n8\n"), "f:5: value without a file: `8`"),
         (&format!("{colons}/etc/passwd\n{colons}7\n"), "f:2: not a file of `hw_counters`: `/etc/passwd`"),
         (&format!("{colons}{path}{colons}7\n{colons}{path}{colons}7\n"), "f:8: duplicate counter: `a`"),
+        ("[{\"ifname\":\"d\",\"port\":1,\"a\":-1}]", "f:1: not a whole number: `a`"),
+        ("[{\"port\":1,\"a\":1}]", "f:1: `ifname` is missing"),
+        ("[{\"ifname\":\"d\",\"port\":1}]", "f:1: no counter of d"),
+        ("[", "f:1: broken JSON of `rdma statistic`: EOF while parsing a list at line 1 column 1"),
         ("", "f:1: file is empty"),
     ] {
         let error = read_totals(text.as_bytes(), "f").expect_err(text).to_string();

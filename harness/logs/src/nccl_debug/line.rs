@@ -90,6 +90,28 @@ pub(super) enum Said<'a> {
     Known,
 }
 
+impl Said<'_> {
+    /// Whether the last word is a name or a number, which may go on.
+    pub(super) fn ends_openly(&self) -> bool {
+        !matches!(
+            self,
+            Said::Call(_)
+                | Said::Setup(_)
+                | Said::Timings(_)
+                | Said::Connected(_)
+                | Said::Channels { .. }
+                | Said::Known
+        )
+    }
+}
+
+/// Whether the beginning of a text may be that of a call or of a communicator's life.
+pub(super) fn may_count(text: &str) -> bool {
+    const OTHERS: [&str; 8] =
+        ["Channel ", "Ring ", "Tree", "NET/", "NVLS ", "Connected ", "NCCL_", "Using network "];
+    !OTHERS.iter().any(|other| text.trim_start().starts_with(other))
+}
+
 /// Why a line is not understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unread<'a> {

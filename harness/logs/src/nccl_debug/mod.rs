@@ -69,6 +69,8 @@ const CUT_FROM: usize = 1015;
 /// At most this many garbled lines, clocks and time-outs are listed one by one.
 const MOST_LISTED: usize = 3;
 const MOST_TIMED_OUT: usize = 4096;
+/// So many lines may have broken into one.
+const MOST_BROKEN: usize = 64;
 
 /// Reads one stream. A log without any line of NCCL has empty tables.
 pub fn read(from: impl BufRead, file: &str, edges: &[u64]) -> io::Result<NcclLog> {
@@ -98,6 +100,8 @@ pub struct Reader {
     looks_like: Option<&'static str>,
     /// How many network cards each host is to have.
     nics: Option<u64>,
+    /// Calls and lines of communicators that torn lines may have lost.
+    lost: u64,
     clocks_back: usize,
     findings: Vec<Finding>,
     chunk: usize,
@@ -126,6 +130,7 @@ impl Reader {
             ends: training_log::Ends::default(),
             looks_like: None,
             nics: None,
+            lost: 0,
             clocks_back: 0,
             findings: Vec::new(),
             chunk: CHUNK,
@@ -213,7 +218,21 @@ impl Reader {
         }
     }
 
+    /// A line, and those that broke into it: what stands before each is the line's, the rest is its own.
     fn line(&mut self, line: &DebugLine, piece: &Piece, is_long: bool) {
+        let mut line = *line;
+        for _ in 0..MOST_BROKEN {
+            let broken = if line.level == Level::Info { self.broken_into(line.text) } else { None };
+            let Some((first, second)) = broken else { return self.entry(&line, piece, is_long, false) };
+            self.entry(&DebugLine { text: first, ..line }, piece, false, true);
+            let Some(second) = line::split(second) else { return };
+            line = second;
+        }
+        self.lost += 1;
+    }
+
+    /// What one process says; of a broken line the end may be missing.
+    fn entry(&mut self, line: &DebugLine, piece: &Piece, is_long: bool, is_broken: bool) {
         self.of_nccl += 1;
         let process = match line.host {
             "" => None,
@@ -239,31 +258,23 @@ impl Reader {
                 return;
             }
         }
-        match line::parse(line.text) {
+        match line::parse(line.text.trim_end()) {
+            // A name that is cut off is another name.
+            Ok(said) if is_broken && said.ends_openly() => {
+                self.not_understood(Unread::Unknown, line.text, process, piece);
+            }
             Ok(said) => {
                 self.understood += 1;
                 self.cut += u64::from(is_long && said == Said::Known);
+                // Whose it is was torn off.
+                self.lost += u64::from(process.is_none() && matches!(said, Said::Call(_) | Said::Setup(_)));
                 self.said(&said, line, process, piece);
             }
-            Err(why) => match self.broken_into(line.text) {
-                // Another line broke into this one: what stands before it is this line's, the rest is its own.
-                Some((first, second)) => {
-                    match line::parse(first) {
-                        Ok(said) => {
-                            self.understood += 1;
-                            self.said(&said, line, process, piece);
-                        }
-                        Err(why) => self.not_understood(why, first, process, piece),
-                    }
-                    if let Some(second) = line::split(second) {
-                        self.line(&second, piece, is_long);
-                    }
-                }
-                None => {
-                    self.cut += u64::from(is_long);
-                    self.not_understood(why, line.text, process, piece);
-                }
-            },
+            Err(why) => {
+                self.cut += u64::from(is_long);
+                self.lost += u64::from(is_broken && line::may_count(line.text));
+                self.not_understood(why, line.text, process, piece);
+            }
         }
     }
 

@@ -87,6 +87,7 @@ impl Reader {
             let of_torn = |it: &&super::processes::Process| torn.contains_key(&it.host);
             self.tally.processes.all().iter().filter(of_torn).map(|it| it.lines).sum()
         };
+        self.lost = self.lost.saturating_add(lines);
         let name: String = name.chars().take(100).collect();
         let why = format!(
             "torn host name at the start of {}, for example `{name}`{of}; set NCCL_DEBUG_FILE=/path/%h.%p for one file per \

@@ -33,7 +33,7 @@ pub use cell::element_bytes;
 pub use closing::closing;
 pub(crate) use failure::slurm_failure;
 pub(super) use nccl_log::log_host;
-pub use recompute::{ranks_from_ratio, ratio_matches, recompute};
+pub use recompute::{ranks_from_ratio, ratio_matches, recompute, unlisted};
 pub use render::render;
 
 use crate::encoding;

@@ -1,7 +1,7 @@
 //! Compares the printed bandwidths with size, time and number of ranks, as exactly as the printed digits allow.
 //! Which number of ranks was asked for, and what follows from a difference, is the caller's business.
 
-use super::{Half, NcclRun, Row, cell};
+use super::{Format, Half, NcclRun, Row, cell};
 use crate::range::Range;
 use metric::finding::Finding;
 use metric::op::Op;
@@ -71,6 +71,17 @@ fn digits(bandwidth: f64) -> f64 {
     }
 }
 
+/// How many ranks of each process are not listed: JSON lists the first alone.
+pub fn unlisted(run: &NcclRun) -> u64 {
+    match (&run.parameters, run.format) {
+        (Some(parameters), Format::Json { .. }) => {
+            let threads = parameters.threads.unwrap_or(1);
+            threads.saturating_mul(parameters.gpus_per_thread.unwrap_or(1)).saturating_sub(1)
+        }
+        _ => 0,
+    }
+}
+
 /// The size of the groups, where every rank from 0 on is listed.
 fn listed(run: &NcclRun) -> Option<u32> {
     let count = u32::try_from(run.ranks.len()).ok()?;
@@ -79,11 +90,7 @@ fn listed(run: &NcclRun) -> Option<u32> {
     if !seen.into_iter().eq(0..count) {
         return None;
     }
-    // JSON lists one rank of each process only.
-    if let Some(parameters) = &run.parameters
-        && matches!(run.format, super::Format::Json { .. })
-        && parameters.threads.unwrap_or(1) * parameters.gpus_per_thread.unwrap_or(1) > 1
-    {
+    if unlisted(run) > 0 {
         return None;
     }
     let mut groups = std::collections::BTreeMap::<Option<u32>, u32>::new();

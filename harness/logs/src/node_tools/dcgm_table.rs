@@ -55,12 +55,13 @@ fn cells(line: &str) -> Option<(&str, &str)> {
     Some((name.trim(), value.strip_prefix(' ').unwrap_or(value).trim_end()))
 }
 
-/// `Warning`, `Warning: GPU0`: the GPU that a row explains, where it names one.
-fn explanation(name: &str) -> Option<Option<u32>> {
+/// `Warning`, `Warning: GPU0`: the GPU that a row explains, where it names one, and whether it warns.
+fn explanation(name: &str) -> Option<(Option<u32>, bool)> {
     let (word, whom) = name.split_once(':').unwrap_or((name, ""));
     let whom = (!whom.is_empty()).then(|| entity(whom));
     let is_one = matches!(word.trim(), "Warning" | "Error" | "Info") && whom != Some(None);
-    is_one.then(|| whom.flatten().filter(|(kind, _)| *kind == "GPU").map(|(_, number)| number))
+    let gpu = whom.flatten().filter(|(kind, _)| *kind == "GPU").map(|(_, number)| number);
+    is_one.then_some((gpu, word.trim() != "Info"))
 }
 
 /// `GPU0`, `CPU1`, `NVSwitch 2`: its kind and its number.
@@ -95,8 +96,18 @@ pub(super) fn read(text: &str) -> Result<Diagnosis, NoResult> {
 enum Last {
     /// The GPUs of a status.
     List(Status, String),
-    /// An explanation, with the GPU that its heading names.
-    Why(Option<u32>, String),
+    /// An explanation.
+    Why(Why),
+}
+
+/// What DCGM says of a test.
+#[derive(Default)]
+struct Why {
+    /// That its heading or its text names.
+    gpu: Option<u32>,
+    text: String,
+    /// Its heading says `Warning` or `Error`.
+    warns: bool,
 }
 
 #[derive(Default)]
@@ -118,7 +129,7 @@ struct Test {
     /// Of the test as a whole: in DCGM 4 its results by GPU follow.
     summary: Option<Status>,
     results: Vec<(Option<u32>, Status)>,
-    why: Vec<(Option<u32>, String)>,
+    why: Vec<Why>,
     last: Option<Last>,
 }
 
@@ -164,7 +175,7 @@ impl Test {
             return self.result(value);
         }
         match &mut self.last {
-            Some(Last::Why(_, text)) if text.len() < LONGEST => {
+            Some(Last::Why(Why { text, .. })) if text.len() < LONGEST => {
                 // A blank at the end of a full cell is not seen there.
                 if text.chars().count() % CELL == CELL - 1 {
                     text.push(' ');
@@ -174,15 +185,15 @@ impl Test {
             Some(Last::Why(..)) => {}
             _ => {
                 self.flush()?;
-                self.last = Some(Last::Why(None, value.to_owned()));
+                self.last = Some(Last::Why(Why { text: value.to_owned(), ..Why::default() }));
             }
         }
         Ok(())
     }
 
-    fn explain(&mut self, gpu: Option<u32>, value: &str) -> Result<(), NoResult> {
+    fn explain(&mut self, (gpu, warns): (Option<u32>, bool), value: &str) -> Result<(), NoResult> {
         self.flush()?;
-        self.last = Some(Last::Why(gpu, value.to_owned()));
+        self.last = Some(Last::Why(Why { gpu, text: value.to_owned(), warns }));
         Ok(())
     }
 
@@ -193,8 +204,9 @@ impl Test {
                 let gpus = gpu_numbers(list.trim_end_matches([',', ' ']))?;
                 self.results.extend(gpus.into_iter().map(|gpu| (gpu, status)));
             }
-            Some(Last::Why(gpu, text)) if self.why.len() < MOST_TEXTS => {
-                self.why.push((gpu.or_else(|| leading_gpu(&text)), short(&text)));
+            Some(Last::Why(Why { gpu, text, warns })) if self.why.len() < MOST_TEXTS => {
+                let gpu = gpu.or_else(|| leading_gpu(&text));
+                self.why.push(Why { gpu, text: short(&text), warns });
             }
             Some(Last::Why(..)) | None => {}
         }
@@ -215,16 +227,19 @@ impl Test {
         }
         let worst = self.results.iter().map(|(_, status)| *status).max();
         let listed: BTreeSet<u32> = self.results.iter().filter_map(|(gpu, _)| *gpu).collect();
-        let of = |gpu: Option<u32>, status: Status| -> Vec<String> {
-            let is_its = |about: &Option<u32>| match about.is_some_and(|gpu| listed.contains(&gpu)) {
-                true => *about == gpu,
+        let of = |gpu: Option<u32>, status: Status| -> Vec<&Why> {
+            let is_its = |about: Option<u32>| match about.is_some_and(|gpu| listed.contains(&gpu)) {
+                true => about == gpu,
                 false => Some(status) == worst,
             };
-            let texts = self.why.iter().filter(|(about, _)| is_its(about));
-            texts.map(|(_, text)| text.clone()).collect()
+            self.why.iter().filter(|why| is_its(why.gpu)).collect()
         };
-        let result = |result: &(Option<u32>, Status)| {
-            TestResult::new(&self.name, category, *result, &of(result.0, result.1))
+        let result = |(gpu, status): &(Option<u32>, Status)| {
+            let why = of(*gpu, *status);
+            let is_warned = *status == Status::Pass && why.iter().any(|why| why.warns);
+            let status = if is_warned { Status::Warn } else { *status };
+            let texts: Vec<String> = why.into_iter().map(|why| why.text.clone()).collect();
+            TestResult::new(&self.name, category, (*gpu, status), &texts)
         };
         Ok(self.results.iter().map(result).collect())
     }
@@ -272,8 +287,8 @@ impl Table {
         if name.is_empty() {
             return self.test.as_mut().map_or(Ok(()), |test| test.goes_on(value));
         }
-        if let Some(gpu) = explanation(name) {
-            return self.test.as_mut().map_or(Ok(()), |test| test.explain(gpu, value));
+        if let Some(explained) = explanation(name) {
+            return self.test.as_mut().map_or(Ok(()), |test| test.explain(explained, value));
         }
         self.close()?;
         let mut test = Test { name: short(name), ..Test::default() };

@@ -12,39 +12,58 @@ pub(super) const NOT_STARTED: &str = "probe routine failed";
 pub(super) const FAILED_STARTS: [&str; 2] = ["RmInitAdapter failed", "rm_init_adapter failed"];
 pub(super) const OF_GSP: &str = "GSP Timeout";
 
-/// How often each Xid stands in a log of the kernel, by device; GPUs that it lost are failures.
+/// How often each Xid stands in a log of the kernel, by device; GPUs that it lost are failures. Where the lines are of
+/// several hosts, so are the devices.
 pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
-    let mut all: BTreeMap<(&str, &str, u32), u32> = BTreeMap::new();
+    let hosts: BTreeSet<&str> = text.lines().filter(|line| is_of_driver(line)).map(host).collect();
+    let at = |host: &str| match (hosts.len(), host) {
+        (..=1, _) => String::new(),
+        (_, "") => " on a host that is not named".to_owned(),
+        _ => format!(" on {host}"),
+    };
+    let mut all: BTreeMap<(&str, &str, u32, &str), u32> = BTreeMap::new();
     let mut events: BTreeMap<(&str, String), u32> = BTreeMap::new();
     let mut lost: BTreeSet<String> = BTreeSet::new();
     let mut failed_starts: BTreeSet<String> = BTreeSet::new();
-    let mut failed_probes = 0_u32;
-    // The GPU that the driver named last, and how many of its lines ago.
-    let mut named: Option<(&str, usize)> = None;
+    let mut failed_probes: BTreeMap<&str, u32> = BTreeMap::new();
+    // By host the GPU that the driver named last, and how many of its lines ago.
+    let mut named: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
     for line in text.lines() {
-        if let Some(xid) = xid(line) {
-            *all.entry(xid).or_default() += 1;
+        let host = host(line);
+        if let Some((kind, device, number)) = xid(line) {
+            *all.entry((kind, device, number, host)).or_default() += 1;
         }
         let Some((_, message)) = line.split_once("NVRM: ") else { continue };
-        named = match message.split_whitespace().find_map(device) {
+        let last = match message.split_whitespace().find_map(device) {
             Some(device) => Some((device, 0)),
-            None => named.map(|(device, lines)| (device, lines + 1)).filter(|(_, lines)| *lines < LINES),
+            None => {
+                let before = named.get(host).copied();
+                before.map(|(device, lines)| (device, lines + 1)).filter(|(_, lines)| *lines < LINES)
+            }
         };
-        let gpu = || named.map_or("a GPU that is not named".to_owned(), |(device, _)| device.to_owned());
+        match last {
+            Some(last) => {
+                named.insert(host, last);
+            }
+            None => {
+                named.remove(host);
+            }
+        }
+        let on_host = |gpu: &str| format!("{gpu}{}", at(host));
+        let gpu = || on_host(last.map_or(UNNAMED, |(device, _)| device));
         if message.contains(LOST) {
             lost.insert(gpu());
             *events.entry((LOST, gpu())).or_default() += 1;
         } else if message.contains(NOT_STARTED) {
-            failed_probes += 1;
+            *failed_probes.entry(host).or_default() += 1;
         } else if FAILED_STARTS.iter().any(|words| message.contains(words)) {
             // Other lines may be of another GPU.
-            let gpu = message.split_whitespace().find_map(device).unwrap_or("a GPU that is not named");
-            failed_starts.insert(gpu.to_owned());
-            *events.entry((FAILED_STARTS[0], gpu.to_owned())).or_default() += 1;
+            let gpu = on_host(message.split_whitespace().find_map(device).unwrap_or(UNNAMED));
+            failed_starts.insert(gpu.clone());
+            *events.entry((FAILED_STARTS[0], gpu)).or_default() += 1;
         } else if message.contains(OF_GSP) {
             let gpu = message.split_whitespace().next().filter(|word| word.starts_with("GPU"));
-            let gpu = gpu.map_or("a GPU that is not named".to_owned(), str::to_owned);
-            *events.entry(("GSP timeout", gpu)).or_default() += 1;
+            *events.entry(("GSP timeout", on_host(gpu.unwrap_or(UNNAMED)))).or_default() += 1;
         }
     }
     let row = |what: String, times: u32| Row {
@@ -53,22 +72,41 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
         unit: "lines",
         ..Row::default()
     };
-    let mut rows: Vec<Row> = all
-        .into_iter()
-        .map(|((kind, device, number), times)| row(format!("{kind} {number} of {device}"), times))
-        .collect();
+    let of_xid = |((kind, device, number, host), times): ((&str, &str, u32, &str), u32)| {
+        row(format!("{kind} {number} of {device}{}", at(host)), times)
+    };
+    let mut rows: Vec<Row> = all.into_iter().map(of_xid).collect();
     rows.extend(events.into_iter().map(|((what, gpu), times)| row(format!("{what}: {gpu}"), times)));
     let mut failures: Vec<String> = lost.into_iter().map(|gpu| format!("{gpu} has {LOST}")).collect();
     let not_started = |gpu: String| format!("the driver could not start {gpu}: `{}`", FAILED_STARTS[0]);
     failures.extend(failed_starts.into_iter().map(not_started));
-    if failed_probes > 0 {
-        rows.push(row(NOT_STARTED.to_owned(), failed_probes));
-        failures.push(format!("the driver could not start a GPU: `{NOT_STARTED}`"));
+    for (host, times) in failed_probes {
+        rows.push(row(format!("{NOT_STARTED}{}", at(host)), times));
+        failures.push(format!("the driver could not start a GPU{}: `{NOT_STARTED}`", at(host)));
     }
     match rows.is_empty() {
         true => Err("no line of an Xid is complete, and no GPU was lost".to_owned()),
         false => Ok(NodeOutput { program: KERNEL, rows, failures, ..NodeOutput::default() }),
     }
+}
+
+const UNNAMED: &str = "a GPU that is not named";
+
+/// A line of NVIDIA's driver.
+fn is_of_driver(line: &str) -> bool {
+    line.contains("NVRM: ") || line.contains("Xid (PCI:")
+}
+
+/// The host in `Nov 20 10:00:01 p5-001 kernel: ...`, as syslog and the journal write it, or in `p5-001: [ 12.5] ...`;
+/// empty where none is named.
+fn host(line: &str) -> &str {
+    let is_name = |word: &&str| {
+        !word.is_empty()
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+    };
+    let of_syslog = line.split_once(" kernel:").and_then(|(front, _)| front.rsplit(' ').next());
+    let of_label = || line.split_once(": [").map(|(front, _)| front);
+    of_syslog.filter(is_name).or_else(|| of_label().filter(is_name)).unwrap_or_default()
 }
 
 /// `NVRM: Xid (PCI:0000:53:00): 48, pid=1, ...`.
@@ -152,6 +190,29 @@ mod tests {
             output.failures,
             ["the driver could not start a GPU that is not named: `RmInitAdapter failed`"]
         );
+    }
+
+    #[test]
+    fn gpus_at_one_address_of_several_hosts_are_kept_apart() {
+        let messages = [
+            ("p5-001", "NVRM: GPU 0000:53:00.0: GPU serial number is 1650523000000."),
+            ("p5-002", "NVRM: Xid (PCI:0000:53:00): 48, pid=77, name=python, DBE"),
+            ("p5-001", "NVRM: The GPU has fallen off the bus."),
+        ];
+        let forms: [fn(&str, &str) -> String; 3] = [
+            |host, text| format!("Nov 20 10:00:01 {host} kernel: {text}\n"),
+            |host, text| format!("2026-11-20T10:00:01.123456+00:00 {host} kernel: [  123.456] {text}\n"),
+            |host, text| format!("{host}: [  123.456] {text}\n"),
+        ];
+        for form in forms {
+            let text: String = messages.iter().map(|(host, message)| form(host, message)).collect();
+            let outputs = read(&text).expect("read");
+            let [output] = &outputs[..] else { panic!("{outputs:?}") };
+            let rows: Vec<&str> = output.rows.iter().map(|row| row.what.as_str()).collect();
+            let expected = ["Xid 48 of PCI:0000:53:00 on p5-002", "fallen off the bus: 0000:53:00 on p5-001"];
+            assert_eq!(rows, expected, "{text}");
+            assert_eq!(output.failures, ["0000:53:00 on p5-001 has fallen off the bus"], "{text}");
+        }
     }
 
     #[test]

@@ -40,8 +40,21 @@ fn labelled<'a>(line: &'a str, known: &'a BTreeSet<(&'a str, String)>) -> Option
 
 /// Whether a text begins as a line of these programs does.
 fn begins(text: &str) -> bool {
-    const FIRST: [&str; 9] =
-        ["| ", "|--", "+--", "+==", "Running ", "SUM ", "nvbandwidth Version", "GPU ", "Tested "];
+    const FIRST: [&str; 13] = [
+        "| ",
+        "|--",
+        "+--",
+        "+==",
+        "Running ",
+        "SUM ",
+        "nvbandwidth Version",
+        "GPU ",
+        "Tested ",
+        "\"nvbandwidth\"",
+        "\"fio version\"",
+        "\"DCGM Diagnostic\"",
+        "\"DCGM GPU Diagnostic\"",
+    ];
     let bare = text.trim_start();
     FIRST.iter().any(|first| bare.starts_with(first)) || bare.contains("%  proc'd:")
 }
@@ -61,6 +74,14 @@ mod tests {
             ("n-2", "Running b.\n0 2\n"),
         ];
         assert_eq!(texts, expected.map(|(tag, text)| (tag.to_owned(), text.to_owned())).into());
+    }
+
+    #[test]
+    fn json_of_several_nodes_is_parted_by_its_labels() {
+        let json = "{\n\t\"nvbandwidth\" :\n\t{\n\t\t\"testcases\" : []\n\t}\n}\n";
+        let label = |node: &str| json.lines().map(|line| format!("{node}: {line}\n")).collect::<String>();
+        let texts = by_label(&(label("p5-1") + &label("p5-2")));
+        assert_eq!(texts, ["p5-1", "p5-2"].map(|node| (node.to_owned(), json.to_owned())).into());
     }
 
     #[test]

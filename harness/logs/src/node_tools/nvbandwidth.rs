@@ -216,9 +216,12 @@ fn lines(text: &str) -> Result<Bandwidths, NoResult> {
     Ok(read)
 }
 
-/// What nvbandwidth prints before it ends with an error, and what a shell says of a process that ended so.
+/// What nvbandwidth prints of a test that failed, and before it ends with an error, and what a shell says of a process that
+/// ended so.
 fn is_error(line: &str) -> bool {
-    const BEGIN: [&str; 8] = [
+    const BEGIN: [&str; 10] = [
+        "Error: ",
+        "ERROR: ",
         "ASSERT in expression",
         "Invalid value when checking the pattern",
         "CUDA_ERROR_",

@@ -92,7 +92,7 @@ fn has_key(text: &str, key: &str) -> bool {
 }
 
 /// What is known and not read: its texts, what it is, and what to do.
-const OTHERS: [(&[&str], &str, &str); 17] = [
+const OTHERS: [(&[&str], &str, &str); 20] = [
     (&["=NVSMI LOG="], "`nvidia-smi -q`", PROBE),
     (&["<nvidia_smi_log"], "`nvidia-smi -q -x`", PROBE),
     (&["| NVIDIA-SMI "], "`nvidia-smi`", PROBE),
@@ -128,6 +128,9 @@ const OTHERS: [(&[&str], &str, &str); 17] = [
         "gpustream",
         "use nvbandwidth for copies; STREAM is for memory of the host",
     ),
+    (&["\"sum_received\"", "\"bits_per_second\""], "iperf3", "a case of kind `iperf3` runs and reads it"),
+    (&["stress-ng: ", "bogo ops"], "stress-ng", "a case of kind `stress-ng` runs and reads it"),
+    (&["#sent", "usec/xfer"], "fi_pingpong", "a case of kind `nic-latency` runs and reads it"),
     (&["BW peak", "BW average"], "perftest", "`nic-pairs` in a suite runs and reads it"),
     (
         &["/hca_type:", "/ports/"],
@@ -298,18 +301,27 @@ fn memory(text: &str) -> Result<NodeOutput, NoResult> {
 }
 
 fn disks(text: &str) -> Result<NodeOutput, NoResult> {
-    let read = fio::read(text)?;
-    let mut output = NodeOutput { program: "fio", version: read.version, ..NodeOutput::default() };
-    for (name, side) in [("read", read.read), ("write", read.write)] {
-        let Some(side) = side else { continue };
-        let row =
-            |what: &str, value, unit| Row { what: format!("{name}, {what}"), value, unit, ..Row::default() };
-        output.rows.push(row("rate", Some(side.rate_gb_s), "GB/s"));
-        output.rows.push(row("operations", Some(side.operations), "1/s"));
-        output.rows.push(row("latency, 99th percentile", side.p99_us, "us"));
-    }
-    if read.errors > 0 {
-        output.failures.push(format!("{} jobs ended with an error of the disk", read.errors));
+    let groups = fio::read_groups(text)?;
+    let mut output = NodeOutput { program: "fio", ..NodeOutput::default() };
+    let is_one = groups.len() == 1;
+    for (group, read) in groups {
+        let group = if is_one { String::new() } else { format!("{group}, ") };
+        for (name, side) in [("read", read.read), ("write", read.write)] {
+            let Some(side) = side else { continue };
+            let row = |what: &str, value, unit| Row {
+                what: format!("{group}{name}, {what}"),
+                value,
+                unit,
+                ..Row::default()
+            };
+            output.rows.push(row("rate", Some(side.rate_gb_s), "GB/s"));
+            output.rows.push(row("operations", Some(side.operations), "1/s"));
+            output.rows.push(row("latency, 99th percentile", side.p99_us, "us"));
+        }
+        if read.errors > 0 {
+            output.failures.push(format!("{group}{} jobs had an error of the disk", read.errors));
+        }
+        output.version = read.version;
     }
     Ok(output)
 }
@@ -327,6 +339,16 @@ mod tests {
             why("====NVSMI LOG====\n"),
             "`nvidia-smi -q`: not read; `harness inventory probe` reads the state of GPUs itself"
         );
+        for (text, what) in [
+            ("{\"end\": {\"sum_received\": {\"bits_per_second\": 1}}}", "iperf3: not read; "),
+            ("stress-ng: metrc: [1] stressor       bogo ops real time\n", "stress-ng: not read; "),
+            (
+                "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n",
+                "fi_pingpong: not read; ",
+            ),
+        ] {
+            assert!(why(text).starts_with(what), "{text}");
+        }
         assert_eq!(why("{\"DCGM Diagnostic\": "), "the JSON of dcgmi is cut off");
     }
 }

@@ -136,6 +136,16 @@ fn what_dcgm_says_of_a_test_that_passed_is_not_dropped() {
     assert_eq!(of("odd"), Status::Warn);
 }
 
+#[test]
+fn a_table_that_warns_of_a_gpu_that_passed_is_read_as_its_json_is() {
+    let table = format!(
+        "{HEAD}| memory | Pass |\n|  | GPU0: Pass |\n|  | GPU1: Pass |\n| Warning: GPU0 | Error using CUDA API |\n\
+         | Info: GPU1 | tested 98 % |\n+-----+-----+\n"
+    );
+    let expected = [(0, Status::Warn), (1, Status::Pass)];
+    assert_eq!(results(&table), expected.map(|(gpu, status)| ("memory".to_owned(), Some(gpu), status)));
+}
+
 /// From level 3 on DCGM has a test of this name.
 #[test]
 fn a_test_that_is_called_like_a_program_is_no_output_of_it() {
@@ -203,6 +213,8 @@ fn a_test_of_nvbandwidth_that_failed_is_a_failure_and_one_that_is_cut_a_finding(
         ("[CUDA_ERROR_NOT_PERMITTED] operation not permitted in expression x\n", 1, 0),
         ("terminate called after throwing an instance of 'std::bad_alloc'\nAborted (core dumped)\n", 1, 0),
         (" 0\n0 4.0\nSUM b 4.0\nSegmentation fault (core dumped)\n", 1, 0),
+        ("Error: peers were lost\nRunning c.\n 0\n0 4.0\nSUM c 4.0\n", 1, 0),
+        (" 0\n0 4.0\nSUM b 4.0\nERROR: Testcase x not found!\n", 1, 0),
         (" 0\n0 4.0\n", 0, 1),
         (" 0\n0 4.0\nSUM b 8.0\n", 0, 1),
         (" 0\n0 4.0\nSUM b 4.0\nWaiving c.\n", 0, 0),

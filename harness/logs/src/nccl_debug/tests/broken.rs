@@ -221,3 +221,53 @@ fn a_name_that_initialised_no_communicator_is_no_host() {
         log("a:1:1 [0] NCCL INFO cudaDriverVersion 12020\nb:2:2 [0] NCCL INFO cudaDriverVersion 12020\n");
     assert_eq!(late.hosts, ["a", "b"]);
 }
+
+/// `UMEM` of the first line stands behind the second.
+#[test]
+fn a_line_that_another_one_broke_into_names_nothing_by_a_name_that_is_cut() {
+    let cut = line(0, "Channel 01/0 : 0[0] -> 1[1] via P2P/C");
+    let text = line(0, "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM")
+        + cut.trim_end()
+        + &line(1, "Channel 00/0 : 1[1] -> 0[0] via P2P/CUMEM")
+        + "UMEM\n";
+    let found = log(&text);
+    let rows: Vec<_> =
+        found.connections.iter().map(|it| (it.from, it.to, it.transport.as_str(), it.lines)).collect();
+    assert_eq!(rows, [(0, 1, "P2P/CUMEM", 1), (1, 0, "P2P/CUMEM", 1)]);
+    assert_eq!((found.of_nccl, found.understood), (3, 2));
+}
+
+#[test]
+fn a_rank_is_not_behind_by_calls_that_torn_lines_may_have_lost() {
+    let call = called(1, 2, "AllReduce", 4, 0);
+    let (front, rest) = call.split_at_checked("a:1".len()).expect("longer");
+    let torn = front.to_owned() + &line(0, "Connected all rings") + rest;
+    let made = |calls: usize| {
+        log(&(begun(0, 2)
+            + &begun(1, 2)
+            + &called(0, 2, "AllReduce", 4, 0).repeat(5)
+            + &torn
+            + &call.repeat(calls)))
+    };
+    assert_eq!(codes(&made(4)), ["nccl-torn", "nccl-sequence-not-compared"]);
+    assert_eq!(codes(&made(1)), ["nccl-torn", "nccl-sequence-short"], "more than were lost");
+}
+
+#[test]
+fn a_line_that_was_torn_may_be_the_one_that_says_that_a_rank_is_complete() {
+    let begun_late = begun(1, 2);
+    let (front, rest) = begun_late.split_at_checked(begun_late.len() - "LETE\n".len()).expect("longer");
+    let found = log(&(begun(0, 2) + front + &line(0, "Connected all rings") + rest));
+    assert_eq!(codes(&found), ["nccl-init-incomplete"]);
+    let why = &found.findings[0].message;
+    assert!(
+        why.ends_with("no line says that 1 rank completed initialization; lost to torn lines: up to 1"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_line_that_thousands_broke_into_is_read_in_part() {
+    let found = log(&("a:1:2 [0] NCCL INFO x ".repeat(2900) + "\n"));
+    assert_eq!((found.of_nccl, found.understood), (64, 0));
+}

@@ -194,6 +194,18 @@ fn json_is_read_with_its_misspellings_and_without_the_environment() {
     assert!(!serde_json::to_string(&read).expect("JSON").contains("hush"));
 }
 
+/// With several GPUs of a process, the devices are the first of each.
+#[test]
+fn json_of_several_gpus_per_process_does_not_list_all_ranks() {
+    assert_eq!(unlisted(only(&text(JSON))), 0);
+    let eight = text(&JSON.replace("\"ngpus\":1", "\"ngpus\":8"));
+    assert_eq!(unlisted(only(&eight)), 7);
+    assert_eq!(recompute(only(&eight), None), []);
+    let huge =
+        text(&JSON.replace("\"nthreads\":1,\"ngpus\":1", "\"nthreads\":18446744073709551615,\"ngpus\":2"));
+    assert_eq!(unlisted(only(&huge)), u64::MAX - 1);
+}
+
 #[test]
 fn json_cut_anywhere_gives_only_rows_that_are_whole() {
     let whole = text(JSON);

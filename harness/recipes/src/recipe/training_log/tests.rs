@@ -141,6 +141,8 @@ fn only_errors_of_the_hardware_blame_a_node() {
         "CUDA error: no kernel image is available for execution on the device",
         "CUDA error: an illegal memory access was encountered",
         "CUDA error: out of memory",
+        "CUDA error: CUDA-capable device(s) is/are busy or unavailable",
+        "CUDA error: all CUDA-capable devices are busy or unavailable",
         "CUDA error: hardware stack error",
         "CUDA error: unspecified launch failure",
         "No NVLink connection between GPU 0 and GPU 0, but it was asked for",
@@ -150,7 +152,6 @@ fn only_errors_of_the_hardware_blame_a_node() {
     for why in [
         "CUDA error: uncorrectable ECC error encountered",
         "CUDA error: uncorrectable NVLink error detected during the execution",
-        "CUDA error: CUDA-capable device(s) is/are busy or unavailable",
         "CUDA error: system not yet initialized",
         "CUDA error: unknown error",
     ] {

@@ -95,16 +95,15 @@ fn is_crash(exit_code: i64) -> bool {
 
 /// The sign of a GPU or of its links at fault. All other CUDA errors may be the program's: an index out of range, an illegal
 /// address, a full GPU, more ranks than GPUs, a wheel without code for this GPU. So may a launch that failed for no reason
-/// given, and a corrupt stack: CUDA's documentation names a kernel that leaves its memory first. Programs say of NVLink
-/// that they need it.
+/// given, and a corrupt stack: CUDA's documentation names a kernel that leaves its memory first. A GPU is busy or unavailable
+/// while another process holds it in an exclusive mode. Programs say of NVLink that they need it.
 fn hardware_error(text: &str) -> Option<&'static str> {
-    const SIGNS: [&str; 8] = [
+    const SIGNS: [&str; 7] = [
         "uncorrectable",
         "ECC error",
         "GPU has fallen off",
         "Xid",
         "NVLink error",
-        "busy or unavailable",
         "system not yet initialized",
         "CUDA error: unknown error",
     ];
