@@ -182,13 +182,19 @@ fn nodes_that_would_take_pods_beyond_the_inventory_are_named_with_the_next_comma
     let bench = Bench::new();
     let shared = bench.0.path().join("shared").display().to_string();
     let text = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
-    bench.0.write("inventory/pods.toml", &text.replace("/fsx/harness", &shared));
+    let text = text.replace("/fsx/harness", &shared);
+    let class = "shared = \"fsx\"\npriority_class = \"low\"\n";
+    bench.0.write("inventory/pods.toml", &text.replace("shared = \"fsx\"\n", class));
     let list = |names: &[&str]| names.iter().map(|name| node(name, "")).collect::<String>();
     bench.0.write("kube/node-list", &(list(&["n1", "n2", "n3"]) + &node("n4", "true")));
     let ran = bench.run("inventory probe --inventory pods --format json");
     let note = "note: 1 node of the cluster beyond the inventory: n3; next: harness inventory discover --via kubernetes \
                 --namespace default --image r/i:1 --claim fsx --shared ";
-    assert!(ran.stderr.contains(note) && ran.stderr.contains(" --output pods-all\n"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains(note) && ran.stderr.contains(" --priority-class low --output pods-all\n"),
+        "{}",
+        ran.stderr
+    );
     let probe: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON alone on stdout");
     assert_eq!(probe["nodes"].as_array().map(Vec::len), Some(2));
     // All of them, and who may not list nodes.
@@ -276,6 +282,10 @@ fn flags_of_the_other_scheduler_are_refused_before_anything_is_asked() {
         (
             "inventory discover --partition gpu --claim fsx --output x".to_owned(),
             "--claim: only `--via kubernetes` makes pods",
+        ),
+        (
+            "inventory discover --partition gpu --priority-class checks --output x".to_owned(),
+            "--priority-class: only `--via kubernetes` makes pods",
         ),
         ("inventory discover --via kubernetes --claim fsx --output x".to_owned(), "--image <IMAGE>"),
         ("inventory discover --output x".to_owned(), "--partition <NAME>"),

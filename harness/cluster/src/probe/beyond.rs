@@ -39,7 +39,12 @@ pub async fn nodes_beyond(reach: &dyn Reach, inventory: &Inventory) -> Option<St
             let claim =
                 ["--image", &pods.image, "--claim", &pods.shared, "--shared", &inventory.paths.shared];
             command.extend(claim.map(str::to_owned));
-            for (flag, value) in [("--context", pods.context.as_ref()), ("--selector", selector.as_ref())] {
+            let optional = [
+                ("--context", pods.context.as_ref()),
+                ("--selector", selector.as_ref()),
+                ("--priority-class", pods.priority_class.as_ref()),
+            ];
+            for (flag, value) in optional {
                 command.extend(value.iter().flat_map(|value| [flag.to_owned(), (*value).clone()]));
             }
             let tolerations = pods.tolerations.iter().map(|toleration| toleration.key.clone());

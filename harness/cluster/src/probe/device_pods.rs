@@ -22,7 +22,8 @@ const LONGEST: usize = 160;
 /// Where the operator is installed, by its own chart, an older one and OpenShift's.
 const NAMESPACES: [&str; 3] = ["gpu-operator", "gpu-operator-resources", "nvidia-gpu-operator"];
 /// Beginnings of namespaces, by words, in which operators and plugins are installed and tenants create nothing. A name or a
-/// label elsewhere is any tenant's to choose, and so is a priority class.
+/// label elsewhere is any tenant's to choose, and so is a priority class. AKS has its plugin in `gpu-resources`, which anybody
+/// may create on other clusters: an inventory adds such by `device_namespaces`.
 const OF_OPERATORS: [&str; 3] = ["kube-system", "gpu-operator", "nvidia"];
 /// Which a pod of theirs is part of: in manifests of NVIDIA/gpu-operator and NVIDIA/k8s-device-plugin.
 const PART_OF: (&str, [&str; 2]) = ("app.kubernetes.io/part-of", ["gpu-operator", "nvidia-gpu"]);
@@ -71,8 +72,8 @@ struct Reason {
     reason: String,
 }
 
-/// Those of the whole cluster, or why they are not known.
-pub(super) async fn list(kubectl: &Kubectl) -> Result<Vec<DevicePod>, String> {
+/// Those of the whole cluster, or why they are not known. `own` are the inventory's namespaces of plugins.
+pub(super) async fn list(kubectl: &Kubectl, own: &[String]) -> Result<Vec<DevicePod>, String> {
     let words = ["get", "pods", "--all-namespaces", &format!("--output={FORMAT}")].map(str::to_owned);
     let answer = kubectl.ask(&words, b"", LIST_LIMIT).await.map_err(|error| error.to_string())?;
     if !answer.succeeded {
@@ -84,7 +85,7 @@ pub(super) async fn list(kubectl: &Kubectl) -> Result<Vec<DevicePod>, String> {
         };
         return Err(format!("`kubectl get pods --all-namespaces`: {why}{hint}"));
     }
-    read(&answer.stdout).map_err(|why| format!("the answer of `kubectl get pods` cannot be read: {why}"))
+    read(&answer.stdout, own).map_err(|why| format!("the answer of `kubectl get pods` cannot be read: {why}"))
 }
 
 /// What they say of a node.
@@ -118,7 +119,8 @@ pub(super) fn report(pods: &Result<Vec<DevicePod>, String>, node: &str, reported
     for (fact, names, elsewhere) in [(READY, ready, elsewhere), (BAD, bad, bad_elsewhere)] {
         match elsewhere {
             Some(pod) => {
-                let why = format!("a pod in none of {}*: {pod}", OF_OPERATORS.join("*, "));
+                let why =
+                    format!("a pod in none of {}*, `device_namespaces`: {pod}", OF_OPERATORS.join("*, "));
                 reported.unknown.insert(fact.to_owned(), line(&why));
             }
             None => drop(reported.facts.insert(fact.to_owned(), Value::Names(names.into_iter().collect()))),
@@ -131,14 +133,14 @@ fn line(text: &str) -> String {
 }
 
 /// A line that cannot be read makes the whole answer none: a pod that is passed over would count as well.
-fn read(answer: &[u8]) -> Result<Vec<DevicePod>, String> {
+fn read(answer: &[u8], own: &[String]) -> Result<Vec<DevicePod>, String> {
     let answer = std::str::from_utf8(answer).map_err(|_| "it is no UTF-8".to_owned())?;
     let lines = answer.lines().filter(|line| !line.is_empty());
-    lines.map(pod).filter_map(Result::transpose).collect()
+    lines.map(|line| pod(line, own)).filter_map(Result::transpose).collect()
 }
 
 /// Nothing where it is none of these daemons, or is on its way out.
-fn pod(line: &str) -> Result<Option<DevicePod>, String> {
+fn pod(line: &str, own: &[String]) -> Result<Option<DevicePod>, String> {
     let fields: Vec<&str> = line.split('\t').collect();
     let [namespace, name, labels, owners, deleted, node, pinned, phase, reason, containers] = fields[..]
     else {
@@ -160,15 +162,17 @@ fn pod(line: &str) -> Result<Option<DevicePod>, String> {
         name: format!("{namespace}/{name}"),
         daemon,
         node: node.to_owned(),
-        is_elsewhere: !is_of_operators(namespace),
+        is_elsewhere: !is_of_operators(namespace, own),
         state: state(phase, reason, &containers),
     }))
 }
 
-fn is_of_operators(namespace: &str) -> bool {
-    OF_OPERATORS.iter().any(|begin| {
-        namespace.strip_prefix(begin).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    })
+fn is_of_operators(namespace: &str, own: &[String]) -> bool {
+    let is_own = own.iter().any(|own| own == namespace);
+    is_own
+        || OF_OPERATORS.iter().any(|begin| {
+            namespace.strip_prefix(begin).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        })
 }
 
 /// What only exports readings gives no devices.
@@ -228,7 +232,7 @@ mod tests {
 
     fn facts(answer: &str, node: &str) -> [String; 2] {
         let mut reported = Reported::default();
-        report(&read(answer.as_bytes()), node, &mut reported);
+        report(&read(answer.as_bytes(), &[]), node, &mut reported);
         assert_eq!(reported.unknown, BTreeMap::new());
         [READY, BAD].map(|fact| reported.facts[fact].to_string())
     }
@@ -278,7 +282,7 @@ mod tests {
             (of("train", "", "", ""), false),
             (of("gpu-operator", "", &daemon("gpu-feature-discovery"), "2026-01-01T00:00:00Z"), false),
         ] {
-            assert_eq!(read(line.as_bytes()).expect("read").len(), usize::from(is_one), "{line}");
+            assert_eq!(read(line.as_bytes(), &[]).expect("read").len(), usize::from(is_one), "{line}");
         }
     }
 
@@ -295,11 +299,11 @@ mod tests {
         ] {
             let answer = at("team", "theirs", tenant) + &at("nvidia-x", "real", real);
             let mut reported = Reported::default();
-            report(&read(answer.as_bytes()), "ip-1", &mut reported);
+            report(&read(answer.as_bytes(), &[]), "ip-1", &mut reported);
             for (fact, expected) in [(READY, ready), (BAD, bad)] {
                 match reported.unknown.get(fact) {
                     Some(why) => {
-                        let shown = "a pod in none of kube-system*, gpu-operator*, nvidia*: team/theirs";
+                        let shown = "a pod in none of kube-system*, gpu-operator*, nvidia*, `device_namespaces`: team/theirs";
                         assert_eq!((expected, why.as_str()), ("?", shown), "{answer}");
                     }
                     None => assert_eq!(reported.facts[fact].to_string(), expected, "{answer}"),
@@ -315,7 +319,24 @@ mod tests {
             ("my-kube-system", false),
             ("default", false),
         ] {
-            assert_eq!(is_of_operators(namespace), is_one, "{namespace}");
+            assert_eq!(is_of_operators(namespace, &[]), is_one, "{namespace}");
+        }
+    }
+
+    #[test]
+    fn pods_of_plugins_count_in_the_namespaces_that_the_inventory_names_and_in_none_that_only_begins_so() {
+        let own = ["gpu-resources".to_owned()];
+        for (namespace, bad) in [
+            ("gpu-resources", Some("gpu-resources/p-1: not ready: CrashLoopBackOff (1)")),
+            ("gpu-resources-2", None),
+            ("my-gpu-resources", None),
+        ] {
+            let answer = plugin("p-1", "ip-1", "", "Running", CRASHES).replace("kube-system", namespace);
+            let mut reported = Reported::default();
+            report(&read(answer.as_bytes(), &own), "ip-1", &mut reported);
+            let found = reported.facts.get(BAD).map(Value::to_string);
+            assert_eq!(found.as_deref(), bad, "{namespace}");
+            assert_eq!(reported.unknown.contains_key(BAD), bad.is_none(), "{namespace}");
         }
     }
 
@@ -323,11 +344,11 @@ mod tests {
     fn an_answer_that_cannot_be_read_is_unknown_and_never_good() {
         let whole = plugin("p-1", "ip-1", "", "Running", RUNS);
         for cut in 1..whole.len() - 1 {
-            let read = read(&whole.as_bytes()[..cut]);
+            let read = read(&whole.as_bytes()[..cut], &[]);
             assert!(read.is_err() || whole[..cut].ends_with('\t'), "cut at {cut}: {read:?}");
         }
         for odd in ["a\tb\n", "a\tb\t[]\t\t\t\t\t\t\t\n", "a\tb\t{}\t{}\t\t\t\t\t\t\n"] {
-            assert!(read(odd.as_bytes()).is_err(), "{odd:?}");
+            assert!(read(odd.as_bytes(), &[]).is_err(), "{odd:?}");
         }
         let mut reported = Reported::default();
         report(&Err("forbidden".to_owned()), "ip-1", &mut reported);

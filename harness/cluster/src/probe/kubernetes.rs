@@ -39,7 +39,7 @@ impl OnNode for KubernetesReach {
                 Ok(listed) => listed,
                 Err(why) => return nodes.iter().map(|name| (name.clone(), unknown(why.clone()))).collect(),
             };
-            let pods = device_pods::list(&kubectl).await;
+            let pods = device_pods::list(&kubectl, &self.device_namespaces).await;
             let one = |name: &String| {
                 let reported = one_of(&listed, name).map_or_else(unknown, |node| {
                     let mut reported = read_node(node);

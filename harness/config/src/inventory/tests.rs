@@ -357,6 +357,10 @@ fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
     let own = reach("labels = { team = \"gpu\" }\nservice_account = \"bench\"\n");
     assert_eq!(own.labels.get("team").map(String::as_str), Some("gpu"));
     assert_eq!((own.service_account.as_deref(), plain.service_account.as_deref()), (Some("bench"), None));
+    assert_eq!(plain.device_namespaces, [""; 0]);
+    let plugins = reach("device_namespaces = [\"gpu-resources\", \"efa\"]\n");
+    assert_eq!(plugins.device_namespaces, ["gpu-resources", "efa"]);
+    assert!(plugins.site_names().contains(&"gpu-resources"));
     assert_eq!(plain.cluster, None);
     let named = reach("cluster = \"https://A.example:443/\"\n");
     assert_eq!(named.cluster.as_deref(), Some("https://a.example"));
@@ -381,6 +385,10 @@ fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
         ("node_selector = { \"a b\" = \"c\" }\n", "not a label of Kubernetes: \"a b\""),
         ("tolerations = [{ value = \"x\" }]\n", "missing key: `key`"),
         ("tolerations = [{ key = \"x\", effect = \"NoScedule\" }]\n", "did you mean `NoSchedule`?"),
+        ("device_namespaces = [\"a\", \"B\"]\n", "`device_namespaces` must be a name of Kubernetes: \"B\""),
+        ("device_namespaces = [\"a\", \"a\"]\n", "`device_namespaces` lists `a` twice"),
+        ("device_namespaces = [\"default\"]\n", "lists `default`, in which runs make their pods"),
+        ("device_namespaces = \"a\"\n", "`device_namespaces` needs a list, not a text"),
         ("hugepages = \"1MiB\"\n", "must be a multiple of 2 MiB"),
         ("cpu = 0\n", "`cpu` must lie between 1 and 4096, not: 0"),
         ("memory = \"512MiB\"\n", "`memory` must be 1GiB or more, in whole MiB: 536870912 bytes"),

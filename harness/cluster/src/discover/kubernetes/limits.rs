@@ -37,10 +37,12 @@ pub(super) struct Wanted {
 pub(super) struct Limits {
     ranges: Vec<Value>,
     quotas: Vec<Value>,
+    /// The priority class of pods of the harness.
+    class: Option<String>,
 }
 
 /// Beside them what could not be listed, and the next step.
-pub(super) async fn list(kubectl: &Kubectl) -> (Limits, Vec<String>) {
+pub(super) async fn list(kubectl: &Kubectl, class: Option<&str>) -> (Limits, Vec<String>) {
     let (mut notes, mut all) = (Vec::new(), [Vec::new(), Vec::new()]);
     for (kind, listed) in ["limitranges", "resourcequotas"].into_iter().zip(&mut all) {
         match items(kubectl, kind).await {
@@ -49,7 +51,7 @@ pub(super) async fn list(kubectl: &Kubectl) -> (Limits, Vec<String>) {
         }
     }
     let [ranges, quotas] = all;
-    (Limits { ranges, quotas }, notes)
+    (Limits { ranges, quotas, class: class.map(str::to_owned) }, notes)
 }
 
 async fn items(kubectl: &Kubectl, kind: &str) -> Result<Vec<Value>, String> {
@@ -85,18 +87,23 @@ impl Limits {
         let quotas = self.quotas.iter().filter(|quota| limits(quota, "cpu") || limits(quota, "memory"));
         let note = |quota: &Value| {
             let name = named("ResourceQuota", quota);
-            match counted(&quota["spec"]) {
+            match counted(&quota["spec"], self.class.as_deref()) {
                 Counted::Ours | Counted::Others => None,
                 Counted::Unclear(why) => {
                     Some(format!("{name} is counted, though it may be one of other pods: {why}"))
                 }
                 Counted::OfPriority(names) => Some(format!(
-                    "{name} is not counted: it is for the priority class {names}; with `priority_class` in [reach], set \
-                     `cpu` and `memory` by it"
+                    "{name} is not counted: it is for the priority class {names}; `--priority-class NAME` counts it \
+                     and sets `cpu` and `memory` by it"
                 )),
             }
         };
         quotas.filter_map(note).collect()
+    }
+
+    /// One that may count pods of the harness does: to ask for limits costs less than a run that is refused.
+    fn counts_ours(&self, quota: &Value) -> bool {
+        matches!(counted(&quota["spec"], self.class.as_deref()), Counted::Ours | Counted::Unclear(_))
     }
 
     fn want(&self, key: &'static str, nodes: usize, room: Option<u128>) -> Option<Wanted> {
@@ -107,7 +114,7 @@ impl Limits {
                 found.add_range(&name, limit, key);
             }
         }
-        for quota in self.quotas.iter().filter(|quota| counts_ours(quota)) {
+        for quota in self.quotas.iter().filter(|quota| self.counts_ours(quota)) {
             found.add_quota(&named("ResourceQuota", quota), quota, key, nodes);
         }
         let why = found.why.first()?.clone();
@@ -182,11 +189,6 @@ fn scaled(whole: u64) -> u128 {
     u128::from(whole) * 1000
 }
 
-/// One that may count pods of the harness does: to ask for limits costs less than a run that is refused.
-fn counts_ours(quota: &Value) -> bool {
-    matches!(counted(&quota["spec"]), Counted::Ours | Counted::Unclear(_))
-}
-
 /// What a quota limits of one key.
 fn resources(key: &str) -> [String; 3] {
     [format!("limits.{key}"), format!("requests.{key}"), key.to_owned()]
@@ -249,12 +251,12 @@ mod tests {
 
     fn range(limits: Value) -> Limits {
         let range = json!({ "metadata": { "name": "small" }, "spec": { "limits": limits } });
-        Limits { ranges: vec![range], quotas: Vec::new() }
+        Limits { ranges: vec![range], ..Limits::default() }
     }
 
     fn quota(spec: &Value, used: &Value) -> Limits {
         let quota = json!({ "metadata": { "name": "team" }, "spec": spec, "status": { "used": used } });
-        Limits { ranges: Vec::new(), quotas: vec![quota] }
+        Limits { quotas: vec![quota], ..Limits::default() }
     }
 
     fn notes(limits: &Limits) -> Vec<String> {
@@ -341,9 +343,13 @@ mod tests {
         let ours = by("Terminating", "Exists", &[]);
         assert_eq!((notes(&ours).len(), ours.notes()), (1, vec![]));
         let high = by("PriorityClass", "In", &["high"]);
-        let why = "ResourceQuota team is not counted: it is for the priority class high; with `priority_class` in [reach], \
-                   set `cpu` and `memory` by it";
+        let why = "ResourceQuota team is not counted: it is for the priority class high; `--priority-class NAME` counts it and \
+                   sets `cpu` and `memory` by it";
         assert_eq!((notes(&high), high.notes()), (vec![], vec![why.to_owned()]));
+        let high = Limits { class: Some("high".to_owned()), ..high };
+        assert_eq!((notes(&high).len(), high.notes()), (1, vec![]), "pods of that class are counted");
+        let low = Limits { class: Some("low".to_owned()), ..high };
+        assert_eq!((notes(&low), low.notes()), (vec![], vec![]), "pods of another class are not");
         let new = by("New", "Exists", &[]);
         let why = "ResourceQuota team is counted, though it may be one of other pods: its scope `New Exists` is not known here";
         assert_eq!((notes(&new).len(), new.notes()), (1, vec![why.to_owned()]));
@@ -358,7 +364,7 @@ mod tests {
         let named = json!({ "metadata": { "name": "a\u{1b}[2J" }, "spec": { "limits": [
             { "type": "Container", "default": { "cpu": 2 } },
         ] } });
-        let limits = Limits { ranges: vec![named], quotas: Vec::new() };
+        let limits = Limits { ranges: vec![named], ..Limits::default() };
         let note = &notes(&limits)[0];
         assert!(note.contains(r"LimitRange a\x1b[2J gives a pod that asks for none cpu 2"), "{note}");
         let unknown = limits.wanted(2, Room::default());

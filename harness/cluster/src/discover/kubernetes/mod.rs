@@ -40,6 +40,8 @@ pub struct Request {
     pub selector: Option<String>,
     /// Keys of taints that pods bear, beside those of GPUs and of EFA.
     pub tolerations: Vec<String>,
+    /// `priorityClassName` of the pods, which quotas may count by.
+    pub priority_class: Option<String>,
     /// A profile, or EC2's name of an instance type; what the nodes' labels say, where absent.
     pub instance: Option<String>,
 }
@@ -85,7 +87,7 @@ pub async fn discover(request: &Request, instances: &Instances) -> Result<Discov
     // As it was when they were listed.
     let target = kubectl.checked_target().await.map_err(|error| Failure::NoAnswer(error.to_string()))?;
     let mut found = selection::select(nodes, request, instances)?;
-    let (limits, unknown) = limits::list(&kubectl).await;
+    let (limits, unknown) = limits::list(&kubectl, request.priority_class.as_deref()).await;
     found.wanted = limits.wanted(found.nodes.len(), found.room);
     let notes = found.wanted.iter().map(limits::Wanted::note);
     found.notes.extend(notes.chain(limits.notes()).chain(unknown));

@@ -36,6 +36,9 @@ pub fn render(found: &Discovered, request: &Request, shared: &str, when: &str) -
     let _ = writeln!(text, "namespace = {}", quoted(&request.namespace));
     let _ = writeln!(text, "image = {} # with bash, coreutils, and what jobs run", quoted(&request.image));
     let _ = writeln!(text, "shared = {} # a claim that all pods can mount", quoted(&request.claim));
+    if let Some(class) = &request.priority_class {
+        let _ = writeln!(text, "priority_class = {}", quoted(class));
+    }
     if !found.has_efa {
         let _ = writeln!(text, "efa = 0 # no node offers EFA devices");
     } else if !found.has_hugepages {

@@ -1,5 +1,5 @@
 //! Which pods a `ResourceQuota` counts, by all of its scopes. Pods of the harness end after a time and ask for processors and
-//! memory. An inventory that was just discovered names no priority class.
+//! memory; their priority class is the one that `discover` was asked for, or none.
 
 use base::text::{shorten, show};
 use serde_json::Value;
@@ -13,21 +13,21 @@ pub(super) enum Counted {
     Ours,
     /// Why it is not known: it may count them.
     Unclear(String),
-    /// Not while the inventory names none of these priority classes.
+    /// Not while pods have none of these priority classes.
     OfPriority(String),
     Others,
 }
 
-/// Whether a quota with this `spec` counts pods of the harness.
-pub(super) fn counted(spec: &Value) -> Counted {
+/// Whether a quota with this `spec` counts pods of the harness, which have this priority class.
+pub(super) fn counted(spec: &Value, class: Option<&str>) -> Counted {
     let plain = terms(&spec["scopes"]).map(|scope| match scope {
-        Ok(scope) => by_scope(scope.as_str().unwrap_or_default(), "Exists", &Value::Null),
+        Ok(scope) => by_scope(scope.as_str().unwrap_or_default(), "Exists", &Value::Null, class),
         Err(why) => why,
     });
     let selected = terms(&spec["scopeSelector"]["matchExpressions"]).map(|term| match term {
         Ok(term) => {
             let text = |key: &str| term[key].as_str().unwrap_or_default();
-            by_scope(text("scopeName"), text("operator"), &term["values"])
+            by_scope(text("scopeName"), text("operator"), &term["values"], class)
         }
         Err(why) => why,
     });
@@ -40,7 +40,10 @@ fn terms(list: &Value) -> impl Iterator<Item = Result<&Value, Counted>> {
     list.as_array().into_iter().flatten().map(Ok).chain(why)
 }
 
-fn by_scope(scope: &str, operator: &str, values: &Value) -> Counted {
+fn by_scope(scope: &str, operator: &str, values: &Value, class: Option<&str>) -> Counted {
+    if let ("PriorityClass", Some(class)) = (scope, class) {
+        return by_priority(operator, values, class);
+    }
     match (scope, operator) {
         ("Terminating" | "NotBestEffort", "Exists") => Counted::Ours,
         // The last: pods that are kept near pods of other namespaces, or away from them.
@@ -52,11 +55,26 @@ fn by_scope(scope: &str, operator: &str, values: &Value) -> Counted {
             let names = values.as_array().into_iter().flatten().filter_map(Value::as_str);
             Counted::OfPriority(printable(&names.collect::<Vec<_>>().join(" or ")))
         }
-        _ => Counted::Unclear(format!(
-            "its scope `{}` is not known here",
-            printable(&format!("{scope} {operator}"))
-        )),
+        _ => unknown_scope(scope, operator),
     }
+}
+
+/// Of pods that have this class.
+fn by_priority(operator: &str, values: &Value, class: &str) -> Counted {
+    let is_named = || values.as_array().into_iter().flatten().any(|value| value.as_str() == Some(class));
+    match operator {
+        "Exists" => Counted::Ours,
+        "DoesNotExist" => Counted::Others,
+        "In" if is_named() => Counted::Ours,
+        "In" => Counted::Others,
+        "NotIn" if is_named() => Counted::Others,
+        "NotIn" => Counted::Ours,
+        _ => unknown_scope("PriorityClass", operator),
+    }
+}
+
+fn unknown_scope(scope: &str, operator: &str) -> Counted {
+    Counted::Unclear(format!("its scope `{}` is not known here", printable(&format!("{scope} {operator}"))))
 }
 
 fn printable(text: &str) -> String {
@@ -97,13 +115,32 @@ mod tests {
             (json!({ "scopes": "BestEffort" }), unclear("its scopes cannot be read")),
             (json!({ "scopes": [7] }), unclear("its scope `Exists` is not known here")),
         ] {
-            assert_eq!(counted(&spec), expected, "{spec}");
+            assert_eq!(counted(&spec, None), expected, "{spec}");
+        }
+        for (spec, expected) in [
+            (json!({}), Counted::Ours),
+            (json!({ "scopes": ["PriorityClass"] }), Counted::Ours),
+            (json!({ "scopes": ["PriorityClass", "BestEffort"] }), Counted::Others),
+            (selector("PriorityClass", "In", &["high", "low"]), Counted::Ours),
+            (selector("PriorityClass", "In", &["high"]), Counted::Others),
+            (selector("PriorityClass", "NotIn", &["low"]), Counted::Others),
+            (selector("PriorityClass", "NotIn", &["high"]), Counted::Ours),
+            (selector("PriorityClass", "Exists", &[]), Counted::Ours),
+            (selector("PriorityClass", "DoesNotExist", &[]), Counted::Others),
+            (
+                selector("PriorityClass", "Odd", &[]),
+                unclear("its scope `PriorityClass Odd` is not known here"),
+            ),
+        ] {
+            assert_eq!(counted(&spec, Some("low")), expected, "{spec} of pods of a class");
         }
         let both = json!({ "scopes": ["NotTerminating"], "scopeSelector": { "matchExpressions": [
             { "scopeName": "PriorityClass", "operator": "In", "values": ["a"] },
         ] } });
-        assert_eq!(counted(&both), Counted::Others);
-        let Counted::Unclear(why) = counted(&json!({ "scopes": ["a\u{1b}[2J"] })) else { panic!("unknown") };
+        assert_eq!(counted(&both, None), Counted::Others);
+        let Counted::Unclear(why) = counted(&json!({ "scopes": ["a\u{1b}[2J"] }), None) else {
+            panic!("unknown")
+        };
         assert!(!why.contains('\u{1b}'), "{why}");
     }
 }

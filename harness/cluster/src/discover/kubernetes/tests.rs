@@ -189,6 +189,17 @@ fn what_the_namespace_wants_of_pods_is_written_and_read_as_it_is() {
 }
 
 #[test]
+fn a_priority_class_is_written_and_read_as_it_is() {
+    let request = Request { priority_class: Some("checks".to_owned()), ..request() };
+    let found = found(&[NodeLine { name: "a1", ..HEALTHY }], &request).expect("found");
+    let text = render(&found, &request, "/fsx", "now");
+    assert!(text.contains("\npriority_class = \"checks\"\n"), "{text}");
+    let inventory = Inventory::read(&text, "inventory/x.toml", &instances()).expect("an inventory");
+    let ReachBy::Kubernetes(pods) = inventory.reach else { panic!("{:?}", inventory.reach) };
+    assert_eq!(pods.priority_class.as_deref(), Some("checks"));
+}
+
+#[test]
 fn two_nodes_of_one_hostname_make_no_inventory() {
     let lines = [NodeLine { name: "a1", ..HEALTHY }, NodeLine { name: "a1", ..HEALTHY }];
     let Err(Failure::NoAnswer(why)) = found(&lines, &request()) else { panic!("they are one to a pod") };

@@ -325,6 +325,7 @@ mod tests {
                     effect: Some("NoSchedule"),
                 },
             ],
+            device_namespaces: Vec::new(),
             efa: None,
             hugepages: 5 << 30,
             cpu: None,

@@ -56,6 +56,8 @@ pub struct KubernetesReach {
     pub node_selector: BTreeMap<String, String>,
     /// Taints of nodes that pods bear.
     pub tolerations: Vec<Toleration>,
+    /// Where device plugins run as well: namespaces in which tenants create nothing, by their whole names.
+    pub device_namespaces: Vec<String>,
     /// EFA devices of a pod; as many as the instance has NICs, where absent.
     pub efa: Option<u32>,
     /// Bytes of 2 MiB pages of a pod that has EFA devices; 0 for none.
@@ -134,6 +136,13 @@ impl KubernetesReach {
             ),
             Key::usual("node_selector", "{}", Type::map(Type::Text), "labels that nodes must have"),
             Key::usual("tolerations", "[]", Type::tables(toleration_form()), "taints that the pods bear"),
+            Key::usual(
+                "device_namespaces",
+                "[]",
+                Type::texts(),
+                "namespaces of device plugins and the GPU operator, beside `kube-system*`, `gpu-operator*` and `nvidia*`; tenants \
+                 must not create pods there",
+            ),
             Key::usual("efa", "the instance's NICs", Type::Whole(0..=64), "EFA devices of a pod"),
             Key::usual(
                 "hugepages",
@@ -195,6 +204,7 @@ impl KubernetesReach {
             shared: String::new(),
             node_selector: selector.map(|table| labels(&table)).unwrap_or_default(),
             tolerations: tolerations.iter().filter_map(read_toleration).collect(),
+            device_namespaces: Vec::new(),
             efa: table.get("efa").and_then(|value| value.small(0..=64)),
             hugepages: table.get("hugepages").and_then(|value| hugepages(&value)).unwrap_or(HUGEPAGES),
             cpu: table.get("cpu").and_then(|value| value.small(1..=MOST_CPUS)),
@@ -209,7 +219,9 @@ impl KubernetesReach {
                 .map_or(START_LIMIT_S, u64::from),
             heartbeat_timeout_s: read_heartbeat(table)?,
         };
-        Some(KubernetesReach { image: image?, shared: shared?, ..reach })
+        let plugins = table.get("device_namespaces");
+        let device_namespaces = plugins.map(|list| namespaces(&list, &reach.namespace)).unwrap_or_default();
+        Some(KubernetesReach { image: image?, shared: shared?, device_namespaces, ..reach })
     }
 }
 
@@ -297,6 +309,26 @@ fn object_name(value: &Value<'_>) -> Option<String> {
     Some(text)
 }
 
+/// Where runs make pods, whoever runs can make one that looks like a plugin's.
+fn namespaces(list: &Value<'_>, of_runs: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for value in list.list().unwrap_or_default() {
+        let Some(name) = object_name(&value) else { continue };
+        if names.contains(&name) {
+            value.diagnostic(format!("`{}` lists `{name}` twice", value.key()));
+        } else if name == of_runs {
+            let message = format!("`{}` lists `{name}`, in which runs make their pods", value.key());
+            value.diagnostic_with(
+                message,
+                "take it out; whoever runs can make pods there that look like plugins",
+            );
+        } else {
+            names.push(name);
+        }
+    }
+    names
+}
+
 fn server(value: &Value<'_>) -> Option<String> {
     let text = line_of_text(value)?;
     let server = named_server(&text);
@@ -351,7 +383,8 @@ impl LaunchPlanner for KubernetesReach {
         let optional =
             [&self.context, &self.cluster, &self.queue, &self.priority_class, &self.service_account];
         let needed = [&self.namespace, &self.image, &self.shared];
-        optional.into_iter().flatten().chain(needed).map(String::as_str).collect()
+        let plugins = self.device_namespaces.iter();
+        optional.into_iter().flatten().chain(needed).chain(plugins).map(String::as_str).collect()
     }
 
     fn check_when_silent(&self, cluster: Option<&RunCluster>) -> String {

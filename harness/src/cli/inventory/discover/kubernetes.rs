@@ -26,6 +26,9 @@ pub(super) struct PodArgs {
     /// Kubernetes: a taint's key that pods bear, beside those of GPUs and EFA; may be repeated
     #[arg(long = "toleration", value_name = "KEY")]
     tolerations: Vec<String>,
+    /// Kubernetes: the priority class of the pods
+    #[arg(long, value_name = "NAME")]
+    priority_class: Option<String>,
 }
 
 impl PodArgs {
@@ -38,6 +41,7 @@ impl PodArgs {
             ("--context", self.context.is_some()),
             ("--selector", self.selector.is_some()),
             ("--toleration", !self.tolerations.is_empty()),
+            ("--priority-class", self.priority_class.is_some()),
         ];
         flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
     }
@@ -60,6 +64,7 @@ pub(super) fn discover(ask: &Ask<'_>) -> i32 {
         claim: pods.claim.clone().unwrap_or_default(),
         selector: pods.selector.clone(),
         tolerations: pods.tolerations.clone(),
+        priority_class: pods.priority_class.clone(),
         instance: instance.clone(),
     };
     let found = match ask.runtime.block_on(ask_nodes(&request, ask.instances)) {
