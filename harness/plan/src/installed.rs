@@ -2,7 +2,7 @@
 
 use super::Context;
 use config::suite::{Case, PYTORCH};
-use model::artefact::{NotInstalled, PlannedJob, Probe, ProbedNode, Value};
+use model::artefact::{HOST_ENGINE, NotInstalled, PlannedJob, Probe, ProbedNode, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The programs that each node has, of those that the probe looks for. A node that did not report them is not in it: its
@@ -33,7 +33,9 @@ pub(crate) fn keep_jobs(
     let mut without: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for node in jobs.iter().flat_map(|job| &job.nodes) {
         let Some(has) = context.request.programs.get(node) else { continue };
-        for program in needed.iter().filter(|program| !has.contains(**program)) {
+        // Where dcgmi is not installed, it is not asked whether its daemon runs.
+        let is_asked = |program: &&&str| **program != HOST_ENGINE || has.contains("dcgmi");
+        for program in needed.iter().filter(|program| !has.contains(**program)).filter(is_asked) {
             without.entry((*program).to_owned()).or_default().insert(node.clone());
         }
     }
@@ -61,9 +63,12 @@ mod tests {
 
     /// One case on three nodes, of which these have these programs.
     fn planned(workload: &str, placement: &str, programs: &[(&str, &[&str])]) -> PlannedCase {
-        let (recipe, assertion) = match workload.contains("iperf3") {
-            true => ("iperf3", "metric = \"tcp.rate\"\nat_least = \"1 GB/s\""),
-            false => ("fio", "metric = \"fio.errors\"\nper = \"node\"\nequals = 0"),
+        let (recipe, assertion) = match workload {
+            _ if workload.contains("iperf3") => ("iperf3", "metric = \"tcp.rate\"\nat_least = \"1 GB/s\""),
+            _ if workload.contains("dcgm") => {
+                ("dcgm_diag", "metric = \"dcgm.node_failed\"\nper = \"node\"\nequals = 0")
+            }
+            _ => ("fio", "metric = \"fio.errors\"\nper = \"node\"\nequals = 0"),
         };
         let text = format!(
             "instance = \"p5\"\nabout = \"a test\"\n[[case]]\nname = \"one\"\nplacement = \"{placement}\"\n\
@@ -114,6 +119,18 @@ mod tests {
         let case = planned(FIO, "each", &[("n2", &[])]);
         assert_eq!(nodes_of(&case), ["n1", "n3"]);
         assert_eq!(planned(FIO, "each", &[]).not_installed, None);
+    }
+
+    #[test]
+    fn a_diagnosis_needs_the_daemon_of_dcgm_and_the_reason_names_the_command_that_starts_it() {
+        let diagnosis = "{ kind = \"dcgm-diag\" }";
+        let programs: [(&str, &[&str]); 3] =
+            [("n1", &["dcgmi", HOST_ENGINE]), ("n2", &["dcgmi"]), ("n3", &[])];
+        let case = planned(diagnosis, "each", &programs);
+        assert_eq!(nodes_of(&case), ["n1"]);
+        let absent = case.not_installed.expect("two nodes without");
+        let why = "dcgmi is not installed on n3; nv-hostengine does not run on n2; start it with `systemctl start nvidia-dcgm`";
+        assert_eq!(absent.reason(), why);
     }
 
     #[test]

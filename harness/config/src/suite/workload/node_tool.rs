@@ -9,6 +9,7 @@ use super::{args_key, environment_key};
 use crate::form::{Form, Key, Type};
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
+use ::model::artefact::HOST_ENGINE;
 use std::collections::BTreeMap;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -213,6 +214,7 @@ impl WorkloadTable for NodeTool {
             Tool::Fio(Fio { directory: FioDirectory::Path(path), .. }) if path == LOCAL_DISKS => {
                 vec![usual, LOCAL_DISKS]
             }
+            Tool::DcgmDiag { .. } => vec![usual, HOST_ENGINE],
             // What Slurm gives a job is no program of a node.
             Tool::GpuAllocation { .. } => Vec::new(),
             _ => vec![usual],
