@@ -370,6 +370,7 @@ node_programs() {
   # It is found without being loaded, which takes long.
   program='import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'
   if has python3 && bounded python3 -c "$program" > /dev/null 2>&1; then item node_programs torch; fi
+  if has torchrun; then item node_programs torchrun; fi
 }
 
 # As flows.sh starts its tool.
