@@ -17,6 +17,7 @@ mod bisect;
 mod breakdown;
 mod broken_launcher;
 mod bundle;
+mod busy_script;
 mod canary;
 mod ci_page;
 mod clean;

@@ -52,6 +52,28 @@ fn every_instance_has_suites_for_acceptance_collectives_and_single_nodes() {
 }
 
 #[test]
+fn suites_of_hours_and_of_precisions_are_planned_on_their_instances() {
+    let project = Project::new();
+    for (suite, instance) in [
+        ("deep-p5e", "p5e"),
+        ("deep-p5en", "p5en"),
+        ("torch-burn-p4d", "p4d"),
+        ("torch-burn-p4de", "p4de"),
+        ("torch-burn-p5e", "p5e"),
+        ("torch-burn-p5en", "p5en"),
+        ("torch-burn-p6-b200", "p6-b200"),
+    ] {
+        let text = format!(
+            "kind = \"simulated\"\ninstance = {{ name = \"sim-{instance}\", like = \"{instance}\", source = \"a test\" }}\n\
+             nodes = \"n[1-2]\"\n"
+        );
+        project.write(&format!("inventory/sim-{instance}.toml"), &text);
+        let ran = project.harness(&["plan", "--suite", suite, "--inventory", &format!("sim-{instance}")]);
+        assert_eq!(ran.code, Some(0), "{suite}: {}", ran.all());
+    }
+}
+
+#[test]
 fn each_suite_of_p6_b300_is_planned_on_it() {
     let project = project();
     for kind in ["acceptance", "nccl", "node"] {

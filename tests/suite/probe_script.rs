@@ -4,6 +4,7 @@ use crate::profile_script::trusted_folder;
 use cluster::probe::ProbeRequest;
 use config::facts::FACTS;
 use config::suite::{PROBED_PROGRAMS, PYTORCH};
+use model::artefact::HOST_ENGINE;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -310,6 +311,27 @@ fn programs_of_tests_of_a_node_are_listed_and_one_of_another_maker_is_not() {
     let readlink = ["/usr/bin/readlink", "/bin/readlink"].into_iter().find(|path| Path::new(path).exists());
     std::os::unix::fs::symlink(readlink.expect("coreutils"), node.at("bin/readlink")).expect("linked");
     assert!(!listed(&node).contains(&"stream".to_owned()), "{:?}", listed(&node));
+}
+
+#[test]
+fn the_daemon_of_dcgm_is_absent_only_where_dcgmi_says_that_it_reaches_none() {
+    let node = Node::new();
+    let runs = |node: &Node| {
+        let listed = parse_answer(&node.run(&node.ask(), false)).remove("item node_programs");
+        listed.unwrap_or_default().contains(&HOST_ENGINE.to_owned())
+    };
+    let none = "[[ $* != 'discovery -l' ]] || echo 'Error: Unable to connect to host engine. Host engine connection \
+                invalid/disconnected.'; exit 235";
+    for (text, expected) in
+        [("echo '8 GPUs found.'", true), (none, false), ("echo 'Error: other'; exit 1", true)]
+    {
+        node.tool("dcgmi", text);
+        assert_eq!(runs(&node), expected, "{text}");
+    }
+    // A machine may have a dcgmi of its own, so that these tools are alone.
+    fs::remove_file(node.at("bin/dcgmi")).expect("removed");
+    let listed = parse_answer(&node.run(&node.ask(), true)).remove("item node_programs");
+    assert!(!listed.unwrap_or_default().contains(&HOST_ENGINE.to_owned()));
 }
 
 #[test]

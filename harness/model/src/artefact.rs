@@ -41,7 +41,7 @@ pub use jobs::{
     MissingFile,
 };
 pub use launcher::{FolderAccess, Launcher, LauncherFacts, Queue, ScriptRuns};
-pub use not_installed::{NotInstalled, absence};
+pub use not_installed::{HOST_ENGINE, NotInstalled, SLURM_GPUS, absence, remedy};
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use plan::{
     ExpectedFile, FileKind, InstanceFacts, NAMES_UNKNOWN, Plan, PlanFormat, PlannedAllocation,

@@ -257,6 +257,11 @@ pub enum Fault {
         /// Fraction of their rate, above 0 and below 1.
         left: f64,
     },
+    /// Another process has the processors of the host, too.
+    CpuShared {
+        /// The part of their time that is left, above 0 and below 1.
+        left: f64,
+    },
     /// TCP to and from the node.
     TcpSlow {
         /// Fraction of its rate, above 0 and below 1.
@@ -282,7 +287,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every way to write a fault.
-    pub const FORMS: [&'static str; 64] = [
+    pub const FORMS: [&'static str; 65] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -338,6 +343,7 @@ impl Fault {
         "memory-slow=F",
         "memory-wrong",
         "cpu-slow=F",
+        "cpu-shared=F",
         "tcp-slow=F",
         "gpus-unconstrained",
         "disk-slow=F",
@@ -407,6 +413,7 @@ impl Fault {
             Fault::MemorySlow { .. } => "memory-slow",
             Fault::MemoryWrong => "memory-wrong",
             Fault::CpuSlow { .. } => "cpu-slow",
+            Fault::CpuShared { .. } => "cpu-shared",
             Fault::TcpSlow { .. } => "tcp-slow",
             Fault::GpusUnconstrained => "gpus-unconstrained",
             Fault::DiskSlow { .. } => "disk-slow",
@@ -589,6 +596,7 @@ impl Fault {
             "memory-slow" => Fault::MemorySlow { left: left()? },
             "memory-wrong" => Fault::MemoryWrong,
             "cpu-slow" => Fault::CpuSlow { left: left()? },
+            "cpu-shared" => Fault::CpuShared { left: left()? },
             "tcp-slow" => Fault::TcpSlow { left: left()? },
             "gpus-unconstrained" => Fault::GpusUnconstrained,
             "disk-slow" => Fault::DiskSlow { left: left()? },
@@ -651,6 +659,7 @@ impl fmt::Display for Fault {
             | Fault::PortSlow { left }
             | Fault::MemorySlow { left }
             | Fault::CpuSlow { left }
+            | Fault::CpuShared { left }
             | Fault::TcpSlow { left }
             | Fault::DiskSlow { left }
             | Fault::ProfilerCosts { left } => {

@@ -1,8 +1,9 @@
 //! Cases that run only where their program is installed: by the probe of each node, which of their jobs are left out.
 
 use super::Context;
-use config::suite::{Case, PYTORCH};
-use model::artefact::{NotInstalled, PlannedJob, Probe, ProbedNode, Value};
+use super::placement::Placed;
+use config::suite::{Case, PYTORCH, TORCHRUN};
+use model::artefact::{HOST_ENGINE, NotInstalled, PlannedJob, Probe, ProbedNode, SLURM_GPUS, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The programs that each node has, of those that the probe looks for. A node that did not report them is not in it: its
@@ -28,12 +29,19 @@ pub(crate) fn keep_jobs(
         return (jobs, None);
     }
     let mut needed = case.workload.probed_programs();
-    // PyTorch comes from the image, where there is one: no probe looks into it.
-    needed.retain(|program| *program != PYTORCH || context.inventory.container.is_none());
+    // PyTorch comes from the image, where there is one, or from the environment whose torchrun the inventory names: no probe
+    // looks into them.
+    let inventory = context.inventory;
+    let is_elsewhere = inventory.container.is_some()
+        || needed.contains(&TORCHRUN) && inventory.paths.samples.torchrun.is_some();
+    needed
+        .retain(|program| *program != SLURM_GPUS && !(is_elsewhere && [PYTORCH, TORCHRUN].contains(program)));
     let mut without: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for node in jobs.iter().flat_map(|job| &job.nodes) {
         let Some(has) = context.request.programs.get(node) else { continue };
-        for program in needed.iter().filter(|program| !has.contains(**program)) {
+        // Where dcgmi is not installed, it is not asked whether its daemon runs.
+        let is_asked = |program: &&&str| **program != HOST_ENGINE || has.contains("dcgmi");
+        for program in needed.iter().filter(|program| !has.contains(**program)).filter(is_asked) {
             without.entry((*program).to_owned()).or_default().insert(node.clone());
         }
     }
@@ -50,20 +58,49 @@ pub(crate) fn keep_jobs(
     (kept, Some(NotInstalled { without, skipped }))
 }
 
+/// Of a case about GPUs that Slurm gives to steps, where this launcher cannot run it.
+pub(crate) fn without_slurm(case: &Case, placed: &[Placed]) -> Option<NotInstalled> {
+    if !case.where_installed || !case.workload.probed_programs().contains(&SLURM_GPUS) {
+        return None;
+    }
+    let nodes: BTreeSet<String> = placed.iter().flat_map(|placed| placed.nodes.iter().cloned()).collect();
+    let without = BTreeMap::from([(SLURM_GPUS.to_owned(), nodes.clone())]);
+    Some(NotInstalled { without, skipped: nodes })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::message_tests::{inventory, request};
     use super::super::{Request, plan};
     use super::*;
+    use config::inventory::Inventory;
     use config::suite::Suite;
     use model::artefact::PlannedCase;
     use recipes::catalogue::Catalogue;
 
     /// One case on three nodes, of which these have these programs.
     fn planned(workload: &str, placement: &str, programs: &[(&str, &[&str])]) -> PlannedCase {
-        let (recipe, assertion) = match workload.contains("iperf3") {
-            true => ("iperf3", "metric = \"tcp.rate\"\nat_least = \"1 GB/s\""),
-            false => ("fio", "metric = \"fio.errors\"\nper = \"node\"\nequals = 0"),
+        planned_on(&inventory("real", "via = \"slurm\"", ""), workload, placement, programs)
+    }
+
+    fn planned_on(
+        inventory: &Inventory,
+        workload: &str,
+        placement: &str,
+        programs: &[(&str, &[&str])],
+    ) -> PlannedCase {
+        let (recipe, assertion) = match workload {
+            _ if workload.contains("iperf3") => ("iperf3", "metric = \"tcp.rate\"\nat_least = \"1 GB/s\""),
+            _ if workload.contains("dcgm") => {
+                ("dcgm_diag", "metric = \"dcgm.node_failed\"\nper = \"node\"\nequals = 0")
+            }
+            _ if workload.contains("torch-ddp") => {
+                ("training_log", "metric = \"train.weights_equal\"\nequals = 1")
+            }
+            _ if workload.contains("allocation") => {
+                ("gpu_allocation", "metric = \"allocation.wrong\"\nper = \"node\"\nequals = 0")
+            }
+            _ => ("fio", "metric = \"fio.errors\"\nper = \"node\"\nequals = 0"),
         };
         let text = format!(
             "instance = \"p5\"\nabout = \"a test\"\n[[case]]\nname = \"one\"\nplacement = \"{placement}\"\n\
@@ -76,12 +113,7 @@ mod tests {
             ((*node).to_owned(), programs.iter().map(|program| (*program).to_owned()).collect())
         };
         let programs: NodePrograms = programs.iter().map(of).collect();
-        let made = plan(
-            &[suite],
-            &inventory("real", "via = \"slurm\"", ""),
-            None,
-            Request { programs, ..request(3) },
-        );
+        let made = plan(&[suite], inventory, None, Request { programs, ..request(3) });
         made.expect("a plan").cases.remove(0)
     }
 
@@ -114,6 +146,43 @@ mod tests {
         let case = planned(FIO, "each", &[("n2", &[])]);
         assert_eq!(nodes_of(&case), ["n1", "n3"]);
         assert_eq!(planned(FIO, "each", &[]).not_installed, None);
+    }
+
+    #[test]
+    fn a_diagnosis_needs_the_daemon_of_dcgm_and_the_reason_names_the_command_that_starts_it() {
+        let diagnosis = "{ kind = \"dcgm-diag\" }";
+        let programs: [(&str, &[&str]); 3] =
+            [("n1", &["dcgmi", HOST_ENGINE]), ("n2", &["dcgmi"]), ("n3", &[])];
+        let case = planned(diagnosis, "each", &programs);
+        assert_eq!(nodes_of(&case), ["n1"]);
+        let absent = case.not_installed.expect("two nodes without");
+        let why = "dcgmi is not installed on n3; nv-hostengine does not run on n2; start it with `systemctl start nvidia-dcgm`";
+        assert_eq!(absent.reason(), why);
+    }
+
+    #[test]
+    fn a_training_needs_pytorch_and_torchrun_of_all_its_nodes_unless_another_environment_is_named() {
+        let ddp = "{ kind = \"torch-ddp\" }";
+        let programs: [(&str, &[&str]); 3] =
+            [("n1", &[PYTORCH, TORCHRUN]), ("n2", &[PYTORCH]), ("n3", &[PYTORCH, TORCHRUN])];
+        let case = planned(ddp, "all", &programs);
+        assert_eq!(case.skip.as_deref(), Some("torchrun is not installed on n2"));
+        assert_eq!(case.not_installed.expect("one node without").skipped.len(), 3);
+        let mut named = inventory("real", "via = \"slurm\"", "");
+        named.paths.samples.torchrun = Some("/opt/venv/bin/torchrun".to_owned());
+        let case = planned_on(&named, ddp, "all", &programs);
+        assert_eq!((case.jobs.len(), case.not_installed), (1, None));
+    }
+
+    #[test]
+    fn gpus_of_slurm_are_not_checked_where_another_launcher_starts_the_jobs() {
+        let allocation = "{ kind = \"gpu-allocation\" }";
+        assert_eq!(nodes_of(&planned(allocation, "each", &[("n1", &[])])), ["n1", "n2", "n3"]);
+        let case = planned_on(&inventory("real", "via = \"ssh\"", ""), allocation, "each", &[]);
+        assert!(case.jobs.is_empty() && case.skip.is_some(), "{:?}", case.skip);
+        let absent = case.not_installed.expect("no Slurm");
+        assert_eq!(absent.reason(), "Slurm gives no GPUs to steps on n[1-3]");
+        assert_eq!(absent.skipped.len(), 3);
     }
 
     #[test]

@@ -264,7 +264,9 @@ fn placed_case(
         return Err(format!("placed on {nodes}, but the {launcher} launcher runs on one node at a time"));
     }
     let skip = precondition(context, case, placed.is_empty());
-    let skip = skip.or_else(|| jobs::unsupported(context, case, &placed));
+    let unsupported = skip.is_none().then(|| jobs::unsupported(context, case, &placed)).flatten();
+    let without_slurm = unsupported.as_ref().and_then(|_| installed::without_slurm(case, &placed));
+    let skip = skip.or(unsupported);
     let (jobs, assertions) = match &skip {
         // The assertions of a case that is not run are still named, and each gets its verdict: skipped.
         Some(_) => (Vec::new(), Vec::new()),
@@ -284,6 +286,7 @@ fn placed_case(
         None => (skip, jobs),
     };
     let (jobs, not_installed) = installed::keep_jobs(context, case, jobs);
+    let not_installed = not_installed.or(without_slurm);
     let absent = not_installed.as_ref().filter(|_| jobs.is_empty()).map(NotInstalled::reason);
     let skip = skip.or(absent);
     let assertions = if skip.is_some() { assertions::plan_skipped(context, suite, case) } else { assertions };

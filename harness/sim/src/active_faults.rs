@@ -234,6 +234,7 @@ impl ActiveFaults {
                 | Fault::MemorySlow { .. }
                 | Fault::MemoryWrong
                 | Fault::CpuSlow { .. }
+                | Fault::CpuShared { .. }
                 | Fault::TcpSlow { .. }
                 | Fault::GpusUnconstrained
                 | Fault::DiskSlow { .. }

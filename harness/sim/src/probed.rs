@@ -8,8 +8,9 @@ use super::cluster::Cluster;
 use super::{noise, software};
 use base::nodeset;
 use cluster::probe::ProbeRequest;
-use config::suite::{LOCAL_DISKS, PROBED_PROGRAMS, PYTORCH};
+use config::suite::{LOCAL_DISKS, PROBED_PROGRAMS, PYTORCH, TORCHRUN};
 use metric::op::Op;
+use model::artefact::HOST_ENGINE;
 use model::fault::Fault;
 use std::fmt::Write;
 
@@ -193,7 +194,7 @@ fn flow_tools(cluster: &Cluster) -> Vec<String> {
 }
 
 fn node_programs(cluster: &Cluster, node: &str) -> Vec<String> {
-    let all = PROBED_PROGRAMS.into_iter().chain([LOCAL_DISKS, PYTORCH]);
+    let all = PROBED_PROGRAMS.into_iter().chain([LOCAL_DISKS, HOST_ENGINE, PYTORCH, TORCHRUN]);
     all.filter(|program| cluster.world.has_program(node, program)).map(str::to_owned).collect()
 }
 

@@ -241,6 +241,9 @@ pub(crate) fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
         Step::Run(run) if run.argv.iter().any(|word| word == script::files::GPU_ALLOCATION_SCRIPT) => {
             vec![script::files::GPU_ALLOCATION_SCRIPT]
         }
+        Step::Run(run) if run.argv.iter().any(|word| word == script::files::BUSY_SCRIPT) => {
+            vec![script::files::BUSY_SCRIPT]
+        }
         Step::Run(run) => run.profile.as_ref().map(of_profile).unwrap_or_default(),
         Step::Turns(_) => vec![script::files::ALLOCATION],
         Step::Environment { .. } | Step::Secrets { .. } | Step::CountersEnd => Vec::new(),

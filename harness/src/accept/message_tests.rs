@@ -6,7 +6,7 @@ use super::{delivery, messages};
 use model::artefact::acceptance::{
     Acceptance, Coded, Rejected, RunOfStage, StageRecord, Undecided, Withdrawn,
 };
-use model::artefact::{CommonFailure, Format};
+use model::artefact::{CommonFailure, Format, HOST_ENGINE, SLURM_GPUS};
 use std::path::Path;
 use verdict::accept::schedule::Schedule;
 use verdict::accept::soak::growth::Growth;
@@ -178,6 +178,8 @@ fn messages_of_what_was_not_measured() {
         messages::no_case(Stage::Groups.name()),
         messages::no_soak(),
         messages::not_checked("disk", "/opt/dlami/nvme", &nodes),
+        messages::not_checked("diagnosis", HOST_ENGINE, &nodes),
+        messages::not_checked("gpu-allocation", SLURM_GPUS, &nodes),
         messages::strict_refuses(&names(["`disk`: fio is not installed on p5-033"])),
         messages::retry_of_window(&messages::window(2, 24, 3600, 7200)),
         messages::window_over(2, 24, 7200, &Schedule::default(), 1),

@@ -5,7 +5,7 @@ use super::cost_estimate::CostEstimate;
 use base::nodeset;
 use base::text::{command_line, count, duration};
 use model::artefact::acceptance::{Acceptance, StageRecord};
-use model::artefact::{CommonFailure, absence};
+use model::artefact::{CommonFailure, absence, remedy};
 use std::collections::BTreeSet;
 use std::path::Path;
 use verdict::accept::schedule::Schedule;
@@ -164,7 +164,8 @@ pub(crate) fn no_case(stage: &str) -> String {
 
 /// A case that was skipped on nodes without its program.
 pub(crate) fn not_checked(case: &str, program: &str, nodes: &[String]) -> String {
-    format!("{case} ({} {}: {})", absence(program), count(nodes.len(), "node"), nodeset::fold(nodes))
+    let on = count(nodes.len(), "node");
+    format!("{case} ({} {on}: {}{})", absence(program), nodeset::fold(nodes), remedy(program))
 }
 
 /// Why a node is not decided on which cases were skipped.

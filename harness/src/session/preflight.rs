@@ -140,7 +140,11 @@ fn has_profiled_skip(plan: &Plan) -> bool {
 
 /// Whether a case may want a program only where it is installed.
 fn has_node_tools(plan: &Plan) -> bool {
-    plan.cases.iter().any(|case| matches!(case.workload, WorkloadFacts::NodeTool { .. }))
+    plan.cases.iter().any(|case| match &case.workload {
+        WorkloadFacts::NodeTool { .. } => true,
+        WorkloadFacts::Training { program, .. } => program == "torch-ddp",
+        _ => false,
+    })
 }
 
 /// The oldest nsys of the nodes that may pass; none where one of them has none, or does not report it.

@@ -106,7 +106,7 @@ impl Rehearsal<'_> {
             Fault::Throttles { .. } | Fault::ThrottlesAfter { .. } => (by(&|case, _| burns(case)), NO_BURN),
             Fault::NicLate { .. } => (by(&|case, _| is_tool(case, "nic-latency")), NO_LATENCY),
             Fault::MemorySlow { .. } => (by(&|case, _| is_tool(case, "stream")), NO_MEMORY),
-            Fault::MemoryWrong | Fault::CpuSlow { .. } => {
+            Fault::MemoryWrong | Fault::CpuSlow { .. } | Fault::CpuShared { .. } => {
                 (by(&|case, _| is_tool(case, "stress-ng")), NO_STRESS)
             }
             Fault::GpusUnconstrained => (by(&|case, _| is_tool(case, "gpu-allocation")), NO_ALLOCATION),

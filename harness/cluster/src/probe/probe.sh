@@ -363,9 +363,14 @@ node_programs() {
     item node_programs "$program"
   done
   if [[ -d $folder ]]; then item node_programs "$folder"; fi
+  # Only that sentence says that it does not run: whatever else fails is for the case itself to show.
+  if has dcgmi && [[ $(bounded dcgmi discovery -l 2>&1 | head -c 20000) != *'nable to connect to host engine'* ]]; then
+    item node_programs nv-hostengine
+  fi
   # It is found without being loaded, which takes long.
   program='import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'
   if has python3 && bounded python3 -c "$program" > /dev/null 2>&1; then item node_programs torch; fi
+  if has torchrun; then item node_programs torchrun; fi
 }
 
 # As flows.sh starts its tool.

@@ -142,7 +142,8 @@ pub(super) fn world() -> Form {
             "absent_programs",
             "[]",
             Type::texts(),
-            "programs of tests of a node that no node has, as `dcgmi`, or one node has not, as `p5-002:dcgmi`",
+            "programs of tests of a node that no node has, as `dcgmi`, or one node has not, as `p5-002:dcgmi`; with \
+             `nv-hostengine` that daemon does not run",
         ),
         yes("ofi_plugin", "aws-ofi-nccl is installed; without it NCCL talks TCP"),
         Key::usual("boot_s", "0", Type::WHOLE, "idle nodes are powered down, and boot for so many seconds"),

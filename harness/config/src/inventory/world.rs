@@ -37,7 +37,8 @@ pub struct WorldSettings {
     pub flow_tools_cuda: bool,
     /// ib_write_bw knows SRD writes.
     pub flow_tools_srd: bool,
-    /// Programs of tests of a node that no node has, as `dcgmi`, or that one has not, as `p5-002:dcgmi`.
+    /// Programs of tests of a node that no node has, as `dcgmi`, or that one has not, as `p5-002:dcgmi`. Of `nv-hostengine`:
+    /// that does not run.
     pub absent_programs: Vec<String>,
     /// aws-ofi-nccl is installed. Without it NCCL talks TCP.
     pub ofi_plugin: bool,

@@ -21,8 +21,8 @@ pub use extend::{Find, base_of};
 pub use soak::Soak;
 pub use workload::{
     Algorithm, Backend, Command, Fio, FioDirectory, LOCAL_DISKS, NcclTests, NicLatency, NicPairs, NodeTool,
-    PROBED_PROGRAMS, PYTORCH, Refusal, Setting, SettingValue, Step, Tool, TorchBurn, TorchDdp, TorchRunner,
-    Workload, WorkloadTable, model, settings, training, variables,
+    PROBED_PROGRAMS, PYTORCH, Refusal, Setting, SettingValue, Step, TORCHRUN, Tool, TorchBurn, TorchDdp,
+    TorchRunner, Workload, WorkloadTable, model, settings, training, variables,
 };
 
 pub use ::model::artefact::CaseEnd;

@@ -31,6 +31,8 @@ pub const GPU_STATE_SH: &str = include_str!("gpu_state.sh");
 pub const LINKS_SH: &str = include_str!("links.sh");
 /// Steps with some of the GPUs of a job, and those that each can use.
 pub const GPU_ALLOCATION_SH: &str = include_str!("gpu_allocation.sh");
+/// A program, and the processes beside it that use the processors of its node most.
+pub const BUSY_SH: &str = include_str!("busy.sh");
 /// A collective over a sweep of sizes, by PyTorch.
 pub const TORCH_COLLECTIVE_PY: &str = include_str!("torch_collective.py");
 /// Matrix products on all GPUs of a node, by PyTorch; prints as gpu-burn does.
@@ -459,6 +461,8 @@ pub mod files {
     pub const LINKS_SCRIPT: &str = "links.sh";
     /// Asks Slurm for some of the GPUs of its job.
     pub const GPU_ALLOCATION_SCRIPT: &str = "gpu_allocation.sh";
+    /// Runs a program and names the busiest processes beside it.
+    pub const BUSY_SCRIPT: &str = "busy.sh";
     /// What torchrun starts where PyTorch runs a collective.
     pub const TORCH_COLLECTIVE: &str = "torch_collective.py";
     /// What Python runs where PyTorch loads the GPUs.
@@ -538,10 +542,11 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 16] = [
+pub const SHARED: [(&str, &str); 17] = [
     (files::GPU_STATE_SCRIPT, GPU_STATE_SH),
     (files::LINKS_SCRIPT, LINKS_SH),
     (files::GPU_ALLOCATION_SCRIPT, GPU_ALLOCATION_SH),
+    (files::BUSY_SCRIPT, BUSY_SH),
     (files::TORCH_COLLECTIVE, TORCH_COLLECTIVE_PY),
     (files::TORCH_BURN, TORCH_BURN_PY),
     (files::TORCH_DDP, TORCH_DDP_PY),

@@ -68,6 +68,8 @@ const DISTURBED: &str = "mayaffecttheresultsof";
 const NO_ROOM: &str = "allocateatleast";
 /// `There was an internal error during the test: 'Output of child process (11167) couldn't be parsed`; of no GPU.
 const INTERNAL: &str = "Therewasaninternalerrorduringthetest";
+/// What dcgmi prints where no daemon answers it.
+const NOT_CONNECTED: &str = "nable to connect to host engine";
 /// Explanations of a result.
 const MOST_WHY: usize = 4;
 /// Of which that many are looked at.
@@ -174,7 +176,14 @@ pub fn read(text: &str) -> Result<Diagnosis, NoResult> {
 }
 
 fn json(text: &str) -> Result<Diagnosis, NoResult> {
-    let document: Document = document(text, "dcgmi")?;
+    let document: Document = match document(text, "dcgmi") {
+        Err(_) if text.contains(NOT_CONNECTED) => {
+            return Err(
+                "dcgmi reaches no nv-hostengine; start it with `systemctl start nvidia-dcgm`".to_owned()
+            );
+        }
+        read => read?,
+    };
     let body = document.new.or(document.old).ok_or("the JSON of dcgmi has no diagnosis")?;
     if let Some(error) = body.runtime_error.or(body.error) {
         return Err(format!("dcgmi could not run the diagnosis: {}", short(&error)));

@@ -11,8 +11,19 @@ pub struct Stressed {
     /// The part of the time of as many processors as there are workers on the CPU that no worker had: they never pause, so that
     /// another process or a limit had it. Nothing where it is not printed.
     pub lost: Option<f64>,
+    /// The busiest processes beside the load, where `busy.sh` named some.
+    pub busy: Vec<BusyProcess>,
     /// Lines about results of the CPU or contents of memory that are not as they must be.
     pub wrong: Vec<String>,
+}
+
+/// Processes of one name, as `busy.sh` prints them: `busy: 6100 python3`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BusyProcess {
+    /// What they had, in hundredths of one processor.
+    pub percent: u32,
+    /// Letters, digits and `. _ / : + -`.
+    pub name: String,
 }
 
 /// What the lines say that speak of wrong results, and of nothing that was refused or ran out.
@@ -20,6 +31,7 @@ const WRONG: [&str; 4] = ["error detected", "bit error", "miscalculated", "incor
 /// What is no wrong result: files, devices and options of stressors that a suite adds.
 const REFUSED: [&str; 3] = ["incorrect read size", "incorrect write size", "incorrect swap size"];
 const MOST_LINES: usize = 16;
+const MOST_BUSY: usize = 3;
 
 /// The result in a text; an error where it did not come to its end or is incomplete.
 pub fn read(text: &str) -> Result<Stressed, NoResult> {
@@ -27,6 +39,9 @@ pub fn read(text: &str) -> Result<Stressed, NoResult> {
     let (mut cpu, mut memory) = (None, None);
     let (mut workers, mut had) = (None, Some(0.0));
     for line in text.lines() {
+        if stressed.busy.len() < MOST_BUSY {
+            stressed.busy.extend(busy(line));
+        }
         let Some((head, rest)) = line.split_once("] ") else { continue };
         if !head.contains("stress-ng:") {
             continue;
@@ -80,11 +95,19 @@ pub fn read(text: &str) -> Result<Stressed, NoResult> {
     match (cpu, memory) {
         (Some(cpu), Some(_)) => {
             let lost = had.zip(workers).map(|(had, workers)| (1.0 - had / workers).max(0.0));
-            Ok(Stressed { cpu: Some(cpu), lost, wrong: Vec::new() })
+            Ok(Stressed { cpu: Some(cpu), lost, ..stressed })
         }
         (None, _) => Err(format!("stress-ng printed no operations of the CPU{}", last())),
         (_, None) => Err(format!("stress-ng printed no operations on memory{}", last())),
     }
+}
+
+fn busy(line: &str) -> Option<BusyProcess> {
+    let (percent, name) = line.strip_prefix("busy: ")?.split_once(' ')?;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "._/:+-".contains(c);
+    // The kernel keeps 15 bytes of a name, and more of those of its own workers.
+    let is_name = (1..=64).contains(&name.len()) && name.chars().all(is_part);
+    Some(BusyProcess { percent: percent.parse().ok().filter(|_| is_name)?, name: name.to_owned() })
 }
 
 /// How many processors the workers of a row kept busy.
@@ -150,6 +173,15 @@ stress-ng: info:  [573366] successful run completed in 2 mins, 0.78 secs
         assert!((part - 0.27).abs() < 0.002, "{part}");
         assert_eq!(lost(&format!("{}{END}", busy.replace(head, ""))), None);
         assert_eq!(lost(&format!("{}{END}", busy.replace("230.00", "nan"))), None);
+    }
+
+    #[test]
+    fn processes_beside_the_load_are_named_and_no_line_of_another_form_is_one() {
+        let lines = "busy: 6100 python3\nbusy: 12 kworker/0:1-ev\nbusy: 7 a b\nbusy: x java\nbusy: 5 \u{1b}[2J\nbusy: 3 rsync\n\
+                     busy: 1 cron\n";
+        let named = read(&format!("{lines}{ROWS}{END}")).expect("read").busy;
+        let named: Vec<(u32, &str)> = named.iter().map(|one| (one.percent, one.name.as_str())).collect();
+        assert_eq!(named, [(6100, "python3"), (12, "kworker/0:1-ev"), (3, "rsync")]);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use job::script::{Run, Step, files};
 use model::artefact::{ExpectedFile, FileKind, WorkloadFacts};
 use recipes::recipe::nic_latency::MESSAGE_BYTES;
 
+/// Seconds of a load before the look at the processes beside it.
+const MOST_BUSY_AFTER_S: u32 = 30;
 /// What nvbandwidth is asked for, in this order.
 const COPIES: [&str; 3] =
     ["host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_read_ce"];
@@ -57,6 +59,11 @@ impl WorkloadPlanner for NodeTool {
         if let Tool::GpuBurn { seconds, .. } | Tool::TorchBurn(TorchBurn { seconds, .. }) = self.tool {
             argv.push(seconds.to_string());
         }
+        if let Tool::StressNg { seconds, .. } = self.tool {
+            // In the middle of the load, and soon.
+            let after_s = (seconds / 2).clamp(1, MOST_BUSY_AFTER_S).to_string();
+            argv.splice(0..0, owned(&["bash", files::BUSY_SCRIPT, &after_s]));
+        }
         let by_torch = matches!(self.tool, Tool::TorchBurn(_));
         let mut helpers: Vec<&str> = by_torch.then_some(files::TORCH_BURN).into_iter().collect();
         if let (Some(seconds), [node]) = (self.sample_s, site.placed.nodes.as_slice()) {
@@ -65,6 +72,9 @@ impl WorkloadPlanner for NodeTool {
             let when = format!("{seconds}{soaked}");
             argv.splice(0..0, owned(&["bash", files::GPU_STATE_SCRIPT, &when, &out]));
             helpers.push(files::GPU_STATE_SCRIPT);
+        }
+        if matches!(self.tool, Tool::StressNg { .. }) {
+            helpers.push(files::BUSY_SCRIPT);
         }
         // These programs are the node's own; images of trainings have none of them but PyTorch.
         let container = site.container.filter(|_| by_torch);

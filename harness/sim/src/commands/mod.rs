@@ -93,19 +93,22 @@ impl CommandCall<'_> {
     }
 }
 
-/// The command line of a program, and whether the state of GPUs is read around it.
-fn watched(argv: &[String]) -> (&[String], bool) {
+/// The command line of a program, and the script that looks at the node while it runs.
+fn watched(argv: &[String]) -> (&[String], Option<&str>) {
     match argv {
         [bash, script, _, _, rest @ ..] if bash == "bash" && script == files::GPU_STATE_SCRIPT => {
-            (rest, true)
+            (rest, Some(script.as_str()))
         }
-        _ => (argv, false),
+        [bash, script, _, rest @ ..] if bash == "bash" && script == files::BUSY_SCRIPT => {
+            (rest, Some(script.as_str()))
+        }
+        _ => (argv, None),
     }
 }
 
 /// What the program does, and its name where this world does not have it.
 pub(crate) fn run(call: &CommandCall<'_>) -> (Work, Option<String>) {
-    let (argv, is_watched) = watched(&call.run.argv);
+    let (argv, script) = watched(&call.run.argv);
     let program = argv.first().map(String::as_str).unwrap_or_default();
     let name = match argv {
         [bash, script, ..] if bash == "bash" && script != "-c" => script.as_str(),
@@ -114,19 +117,19 @@ pub(crate) fn run(call: &CommandCall<'_>) -> (Work, Option<String>) {
     let has_it = |node: &String| call.cluster.world.has_program(node, name);
     let known = COMMANDS.iter().find(|(known, _)| *known == name);
     let installed = known.filter(|_| call.nodes.iter().all(has_it));
-    let output = installed.map_or_else(|| not_found(call, program, is_watched), |(_, command)| command(call));
+    let output = installed.map_or_else(|| not_found(call, program, script), |(_, command)| command(call));
     let CommandOutput { stdout, stderr, code, seconds } = output;
     let unknown = known.is_none().then(|| program.to_owned());
     (Work::Command { stdout, stderr, code, seconds }, unknown)
 }
 
-fn not_found(call: &CommandCall<'_>, program: &str, is_watched: bool) -> CommandOutput {
-    let (stderr, code) = match call.spread {
+fn not_found(call: &CommandCall<'_>, program: &str, script: Option<&str>) -> CommandOutput {
+    let (stderr, code) = match (call.spread, script) {
         // What bash says of a program that it is to become.
-        _ if is_watched => {
-            (format!("gpu_state.sh: line 194: exec: {program}: not found\n{}", call.exits(127)), 127)
+        (_, Some(script)) => {
+            (format!("{script}: line 194: exec: {program}: not found\n{}", call.exits(127)), 127)
         }
-        Spread::Srun => {
+        (Spread::Srun, None) => {
             let error = "slurmstepd: error: execve()";
             (format!("{error}: {program}: No such file or directory\n{}", call.exits(2)), 2)
         }

@@ -66,12 +66,12 @@ fn a_case_is_of_the_stage_that_its_nodes_make_it_and_odd_ones_are_refused() {
         .expect("a suite");
     let stages = divide(&suite).expect("stages");
     let of = |stage: &Stage| stages[stage].cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>();
-    let programs = ["diagnosis", "copies", "memory", "processors", "products", "disk"];
+    let programs = ["diagnosis", "copies", "memory", "processors", "products", "disk", "gpu-allocation"];
     assert_eq!(of(&Stage::Single), [&["gpu-each", "node-all_reduce"][..], &programs].concat());
     let between = ["pair-all_reduce", "pair-all_gather", "nic-pairs", "nic-latency", "tcp-pairs"];
     assert_eq!(of(&Stage::Pairs), between);
     assert_eq!(of(&Stage::Groups), ["group-all_gather"]);
-    assert_eq!(of(&Stage::All), ["all-all_reduce", "all-all_gather"]);
+    assert_eq!(of(&Stage::All), ["all-all_reduce", "all-all_gather", "training"]);
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/canary.toml"));
     let canary =
         Suite::read(&text.expect("read"), "suites/canary.toml", &Catalogue::built_in()).expect("a suite");

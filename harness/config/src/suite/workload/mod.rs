@@ -17,7 +17,7 @@ pub use command::Command;
 pub use nccl_tests::{Algorithm, NcclTests, Step};
 pub use nic_pairs::NicPairs;
 pub use node_tool::{
-    Fio, FioDirectory, LOCAL_DISKS, NicLatency, NodeTool, PROBED_PROGRAMS, PYTORCH, Tool, TorchBurn,
+    Fio, FioDirectory, LOCAL_DISKS, NicLatency, NodeTool, PROBED_PROGRAMS, PYTORCH, TORCHRUN, Tool, TorchBurn,
 };
 pub use table::{Refusal, Setting, SettingValue, WorkloadTable};
 pub use torch_collective::{Backend, TorchRunner};

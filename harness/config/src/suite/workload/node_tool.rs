@@ -9,6 +9,7 @@ use super::{args_key, environment_key};
 use crate::form::{Form, Key, Type};
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
+use ::model::artefact::{HOST_ENGINE, SLURM_GPUS};
 use std::collections::BTreeMap;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -35,6 +36,9 @@ pub const PROBED_PROGRAMS: [&str; 8] =
 
 /// PyTorch, which `python3` of a node must find: the probe looks for it, too.
 pub const PYTORCH: &str = "torch";
+
+/// What starts the processes of a training: the probe looks for it, too.
+pub const TORCHRUN: &str = "torchrun";
 
 /// Where AWS's Deep Learning AMI mounts the local disks: the probe looks for it, too.
 pub const LOCAL_DISKS: &str = "/opt/dlami/nvme";
@@ -208,13 +212,14 @@ impl WorkloadTable for NodeTool {
     fn probed_programs(&self) -> Vec<&'static str> {
         let usual = usual_program(self.tool.kind());
         match &self.tool {
+            // No program of a node: the launcher of the inventory says whether Slurm gives them.
+            Tool::GpuAllocation { .. } => vec![SLURM_GPUS],
             _ if self.program != usual => Vec::new(),
             Tool::TorchBurn(_) => vec![PYTORCH],
             Tool::Fio(Fio { directory: FioDirectory::Path(path), .. }) if path == LOCAL_DISKS => {
                 vec![usual, LOCAL_DISKS]
             }
-            // What Slurm gives a job is no program of a node.
-            Tool::GpuAllocation { .. } => Vec::new(),
+            Tool::DcgmDiag { .. } => vec![usual, HOST_ENGINE],
             _ => vec![usual],
         }
     }

@@ -6,6 +6,7 @@ use super::super::Placement;
 use super::Workload;
 use super::arguments::{argument, environment, program_of};
 use super::model::{self, Model};
+use super::node_tool::{PYTORCH, TORCHRUN};
 use super::table::{Refusal, WorkloadKind, WorkloadTable};
 use super::torch_collective::Backend;
 use super::torch_ddp::{self, TorchDdp};
@@ -254,6 +255,13 @@ impl WorkloadTable for Training {
             }
         };
         by_launcher && self.processes != Some(1)
+    }
+
+    /// Of a training without files of its own. An image that the suite names is looked into by no probe.
+    fn probed_programs(&self) -> Vec<&'static str> {
+        let is_own =
+            matches!(self.program, Program::TorchDdp(_)) && !matches!(self.container, Within::Image(_));
+        if is_own { vec![PYTORCH, TORCHRUN] } else { Vec::new() }
     }
 
     /// Checkpoints are written in silence.

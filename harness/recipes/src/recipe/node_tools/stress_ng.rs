@@ -92,11 +92,19 @@ fn run(job: &JobInput) -> Output {
     output.metrics.push(WRONG.of(dims.clone(), stressed.wrong.len() as f64));
     output.metrics.extend(stressed.cpu.map(|rate| CPU.of(dims, rate)));
     if let Some(lost) = stressed.lost.filter(|lost| *lost >= LEAST_LOST) {
-        let why = format!(
-            "{SHARED} {:.0} % of the processors' time; run `ps -eo pid,user,pcpu,comm --sort=-pcpu | head` on {node} under \
-             load",
-            100.0 * lost
-        );
+        let percent = 100.0 * lost;
+        let busiest = stressed.busy.iter().map(|one| format!("{} {}", one.name, one.percent));
+        let busiest: Vec<String> = busiest.collect();
+        let why = match busiest.is_empty() {
+            true => format!(
+                "{SHARED} {percent:.0} % of the processors' time; run `ps -eo pid,user,pcpu,comm --sort=-pcpu | head` on \
+                 {node} under load"
+            ),
+            false => format!(
+                "{SHARED} {percent:.0} % of the processors' time; busiest, in % of one: {}",
+                busiest.join(", ")
+            ),
+        };
         output.findings.push(about(job, file, StressFinding::Shared.code(), None, why));
     }
     let note = |line: String| about(job, file, StressFinding::Wrong.code(), None, line);

@@ -1,9 +1,12 @@
 //! `dcgmi diag -j -r LEVEL` of DCGM 4. Its exit code is not 0 where a test failed.
 
 use super::super::{CommandCall, CommandOutput};
+use model::artefact::HOST_ENGINE;
 use model::fault::Fault;
 use serde_json::{Value, json};
 
+/// `DCGM_ST_CONNECTION_NOT_VALID` as a shell sees it.
+const NOT_CONNECTED: i32 = 235;
 /// `DCGM_ST_NVVS_ISOLATE_ERROR` as a shell sees it.
 const ISOLATE: i32 = 205;
 /// By level, the tests that it has and a lower one does not, and how long they take.
@@ -29,6 +32,16 @@ pub(in super::super) fn run(call: &CommandCall<'_>) -> CommandOutput {
         let stdout = vec!["Error: unknown diagnostic run\n".to_owned(); call.nodes.len()];
         return CommandOutput { stdout, code: 1, ..CommandOutput::default() };
     };
+    if call.nodes.iter().any(|node| !call.cluster.world.has_program(node, HOST_ENGINE)) {
+        let line = "Error: Unable to connect to host engine. Host engine connection invalid/disconnected.\n";
+        let stdout = vec![line.to_owned(); call.nodes.len()];
+        return CommandOutput {
+            stdout,
+            stderr: call.exits(NOT_CONNECTED),
+            code: NOT_CONNECTED,
+            seconds: 1.0,
+        };
+    }
     let tests: Vec<(&str, &str)> =
         LEVELS[..level].iter().flat_map(|(tests, _)| tests.iter().copied()).collect();
     let has_ecc = |node: usize, gpu: u32| {

@@ -18,16 +18,22 @@ pub(in super::super) fn run(call: &CommandCall<'_>) -> CommandOutput {
     let is_wrong =
         |node: usize| call.active_faults.tool_faults(node).any(|fault| *fault == Fault::MemoryWrong);
     let of_fault = |fault: &Fault| match fault {
-        Fault::CpuSlow { left } => Some(*left),
+        Fault::CpuSlow { left } | Fault::CpuShared { left } => Some(*left),
+        _ => None,
+    };
+    let of_others = |fault: &Fault| match fault {
+        Fault::CpuShared { left } => Some(*left),
         _ => None,
     };
     let of_node = |node: usize| {
         let mut draws = noise::stream(call.cluster.seed, &["stress-ng", &call.nodes[node]]);
         let workers = if is_a100(call) { 96 } else { 192 };
         let real = seconds + 0.01;
+        let own = left(call, node, of_others);
         let row = |name: &str, rate: f64| {
             let done = (rate * real).round();
-            let (user, system) = (real * f64::from(workers) * 0.49, real * f64::from(workers) * 0.01);
+            let (user, system) =
+                (own * real * f64::from(workers) * 0.49, own * real * f64::from(workers) * 0.01);
             format!(
                 "stress-ng: metrc: [7] {name:<13}{done:>10.0} {real:>9.2} {user:>9.2} {system:>9.2} {:>12.2} \
                  {:>14.2}\n",
@@ -37,6 +43,10 @@ pub(in super::super) fn run(call: &CommandCall<'_>) -> CommandOutput {
         };
         let cpu = 23.0 * f64::from(workers) * left(call, node, of_fault) * draws.factor(0.006);
         let memory = 9400.0 * f64::from(workers) * draws.factor(0.02);
+        let others = match 1.0 - own {
+            had if had > 0.0 => format!("busy: {:.0} python3\n", 100.0 * had * f64::from(workers)),
+            _ => String::new(),
+        };
         let head = format!(
             "stress-ng: info:  [7] setting to a {seconds:.0} secs run per stressor\n\
              stress-ng: info:  [7] dispatching hogs: {workers} cpu, {workers} vm\n"
@@ -49,7 +59,7 @@ pub(in super::super) fn run(call: &CommandCall<'_>) -> CommandOutput {
             false => ("", "failed: 0".to_owned(), "successful"),
         };
         format!(
-            "{head}{fault}stress-ng: metrc: [7] stressor       bogo ops real time  usr time  sys time   bogo ops/s     \
+            "{others}{head}{fault}stress-ng: metrc: [7] stressor       bogo ops real time  usr time  sys time   bogo ops/s     \
              bogo ops/s\nstress-ng: metrc: [7]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)\n\
              {}{}stress-ng: info:  [7] skipped: 0\nstress-ng: info:  [7] {failed}\n\
              stress-ng: info:  [7] metrics untrustworthy: 0\n\

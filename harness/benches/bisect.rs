@@ -1,0 +1,87 @@
+//! How often a bisection names the right step among 32 stacks, a wrong one or none, and in how many pairs of runs: a step of
+//! 5 % at 2 % and at 5 % noise. Exits 1 where fewer are found, or more are wrong, than was asked for.
+//!
+//!     cargo bench -p harness --bench bisect             # 100 seeds for each line
+//!     cargo bench -p harness --bench bisect -- 1000
+
+use sim::noise::stream;
+use verdict::bisect::{Conclusion, Next, Posterior, StackRun, next};
+
+const STACKS: usize = 32;
+const STEP: f64 = 0.05;
+
+/// What is asked of bisections at a noise.
+struct Demand {
+    noise: f64,
+    most_pairs: usize,
+    /// Of 100 seeds, at least so many right and at most so many wrong.
+    right: u64,
+    wrong: u64,
+}
+
+const DEMANDS: [Demand; 2] = [
+    Demand { noise: 0.02, most_pairs: 12, right: 95, wrong: 1 },
+    Demand { noise: 0.05, most_pairs: 60, right: 50, wrong: 0 },
+];
+/// All lines go on to here, so that a table shows what a demand cuts off.
+const LAST_PAIR: usize = 60;
+
+/// Whether the step that was named is the right one, where one was, and the pairs that it took.
+fn bisect(noise: f64, seed: u64) -> (Option<bool>, usize) {
+    let mut draws = stream(seed, &["bisect"]);
+    let mut normal = || {
+        let (a, b) = (1.0 - draws.fraction(), draws.fraction());
+        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+    };
+    let first_bad = 1 + (seed as usize).wrapping_mul(7919) % (STACKS - 1);
+    let mut runs = Vec::new();
+    for pair in 0..=LAST_PAIR {
+        match next(STACKS, &runs, &Posterior::new(STACKS, &runs)) {
+            Next::Done(Conclusion::Step { after }) => return (Some(after + 1 == first_bad), pair),
+            // There is a step: to call the stacks alike, or the step several, is wrong.
+            Next::Done(Conclusion::Alike | Conclusion::Several { .. }) => return (Some(false), pair),
+            Next::Pair(stacks) => {
+                for stack in stacks {
+                    let level = if stack >= first_bad { (1.0 - STEP).ln() } else { 0.0 };
+                    runs.push(StackRun { pair, stack, value: 450f64.ln() + level + noise * normal() });
+                }
+            }
+        }
+    }
+    (None, LAST_PAIR)
+}
+
+fn main() -> Result<(), String> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --benches` calls it too; a benchmark is not a test.
+    if !args.iter().any(|arg| arg == "--bench") {
+        return Ok(());
+    }
+    let seeds: u64 = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(100);
+    if seeds == 0 {
+        return Err("0 seeds show nothing; give at least 1".to_owned());
+    }
+    println!("a step of {:.0} % among {STACKS} stacks\n", 100.0 * STEP);
+    println!("{:>6} {:>6} {:>6} {:>6} {:>6} {:>6}", "noise", "pairs", "seeds", "right", "wrong", "open");
+    let mut missed = Vec::new();
+    for Demand { noise, most_pairs, right, wrong } in DEMANDS {
+        let all: Vec<(Option<bool>, usize)> = (1..=seeds).map(|seed| bisect(noise, seed)).collect();
+        for limit in [12, 15, 20, 30, LAST_PAIR] {
+            let count = |wanted: bool| {
+                all.iter().filter(|(is_right, pairs)| *is_right == Some(wanted) && *pairs <= limit).count()
+                    as u64
+            };
+            let (found, named_wrong) = (count(true), count(false));
+            let open = seeds - found - named_wrong;
+            println!("{:>5.0}% {limit:>6} {seeds:>6} {found:>6} {named_wrong:>6} {open:>6}", 100.0 * noise);
+            if limit == most_pairs && (100 * found < right * seeds || 100 * named_wrong > wrong * seeds) {
+                missed.push(format!(
+                    "at {:.0} % noise within {limit} pairs: {found} of {seeds} right and {named_wrong} wrong; at least {right} and \
+                     at most {wrong} of 100 are asked for",
+                    100.0 * noise
+                ));
+            }
+        }
+    }
+    if missed.is_empty() { Ok(()) } else { Err(missed.join("; ")) }
+}
