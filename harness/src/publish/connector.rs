@@ -13,10 +13,13 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, NoProxy, Proxy, Url};
 use std::error::Error;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The longest answer that is no part of an object: a list, an error, a token.
 const LONGEST_ANSWER: usize = 16 << 20;
+/// All such answers to one client: a list of 100,000 objects has about 50 MiB, and a list may go on for ever.
+const MOST_ANSWERS: u64 = 512 << 20;
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Why an exchange was ended on this side. It will be the same next time.
@@ -32,6 +35,8 @@ pub(super) enum Refusal {
     Redirect(u16, String),
     #[error("the answer has more than {LONGEST_ANSWER} bytes")]
     Endless,
+    #[error("the store's answers have more than {0} bytes in all, beside objects: a list without end")]
+    TooMany(u64),
     #[error("the address of a request is no URL")]
     NoUrl,
 }
@@ -46,7 +51,7 @@ impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = client(options, self.request_timeout)
             .map_err(|error| object_store::Error::Generic { store: "HTTP", source: error.into() })?;
-        Ok(HttpClient::new(Guarded(HttpClient::new(client))))
+        Ok(HttpClient::new(Guarded::new(client, MOST_ANSWERS)))
     }
 }
 
@@ -81,7 +86,12 @@ fn client(options: &ClientOptions, request_timeout: Duration) -> reqwest::Result
 }
 
 #[derive(Debug)]
-struct Guarded(HttpClient);
+struct Guarded {
+    inner: HttpClient,
+    /// Bytes of answers that are no part of an object, so far and at most.
+    read: AtomicU64,
+    most: u64,
+}
 
 impl HttpService for Guarded {
     fn call<'a, 'b>(&'a self, request: HttpRequest) -> BoxFuture<'b, Result<HttpResponse, HttpError>>
@@ -94,6 +104,10 @@ impl HttpService for Guarded {
 }
 
 impl Guarded {
+    fn new(client: Client, most: u64) -> Guarded {
+        Guarded { inner: HttpClient::new(client), read: AtomicU64::new(0), most }
+    }
+
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let url = Url::parse(&request.uri().to_string()).map_err(|_| refuse(Refusal::NoUrl))?;
         if url.scheme() != "https" && !may_be_plain(&url) {
@@ -101,7 +115,7 @@ impl Guarded {
         }
         // Whoever asks for a part of an object counts its bytes.
         let is_object = request.method().as_str() == "GET" && request.headers().contains_key("range");
-        let response = self.0.execute(request).await?;
+        let response = self.inner.execute(request).await?;
         let status = response.status();
         if let (true, Some(to)) = (status.is_redirection(), response.headers().get("location")) {
             return Err(refuse(Refusal::Redirect(status.as_u16(), host(&url, to.as_bytes()))));
@@ -115,6 +129,10 @@ impl Guarded {
         while let Some(bytes) = stream.try_next().await? {
             if whole.len() + bytes.len() > LONGEST_ANSWER {
                 return Err(refuse(Refusal::Endless));
+            }
+            let more = bytes.len() as u64;
+            if self.read.fetch_add(more, Ordering::Relaxed).saturating_add(more) > self.most {
+                return Err(refuse(Refusal::TooMany(self.most)));
             }
             whole.extend_from_slice(&bytes);
         }
@@ -209,6 +227,36 @@ mod tests {
         assert_eq!(answered(head, 64 << 20), Err(Some(Refusal::Endless)));
         let error = "HTTP/1.1 400 Bad\r\nconnection: close\r\n\r\n";
         assert_eq!(answered(error, 64 << 20), Err(Some(Refusal::Endless)));
+    }
+
+    #[test]
+    fn a_list_that_goes_on_for_ever_is_left_before_it_fills_the_memory() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/bucket?list-type=2", listener.local_addr().expect("an address"));
+        let serving = std::thread::spawn(move || {
+            for _ in 0..3 {
+                let (mut connection, _) = listener.accept().expect("asked");
+                let _ = connection.read(&mut [0; 4096]);
+                let _ = connection.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
+                let _ = connection.write_all(&vec![b'x'; 1 << 20]);
+            }
+        });
+        let options = ClientOptions::new().with_allow_http(true);
+        let client = client(&options, Duration::from_secs(20)).expect("a client");
+        let client = HttpClient::new(Guarded::new(client, 2 << 20));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let pages: Vec<_> = runtime.block_on(async {
+            let mut pages = Vec::new();
+            for _ in 0..3 {
+                let mut request = HttpRequest::new(HttpRequestBody::empty());
+                *request.uri_mut() = url.parse().expect("an address");
+                let page = client.execute(request).await.map(drop);
+                pages.push(page.map_err(|error| refusal(&error).cloned()));
+            }
+            pages
+        });
+        serving.join().expect("served");
+        assert_eq!(pages, [Ok(()), Ok(()), Err(Some(Refusal::TooMany(2 << 20)))]);
     }
 
     #[test]

@@ -45,6 +45,13 @@ impl Body {
         if escape > 0 {
             return escape;
         }
+        if let Body::Plain { in_list: false } = self
+            && let [mark @ (b'"' | b'\''), behind @ ..] = rest
+            && begins_text(behind)
+        {
+            *self = Body::Quoted { mark: *mark, slashes: 0 };
+            return 1;
+        }
         let has_ended = match self {
             Body::Key { .. } => return self.eats_key(rest),
             Body::Wide { nuls } => return wide::eats(rest, *nuls),
@@ -58,7 +65,16 @@ impl Body {
             }
             _ if first.is_ascii_control() && first != b'\t' => true,
             Body::Of(class) => !class(first),
-            Body::Quoted { mark, slashes } => return quoted(rest, *mark, *slashes),
+            Body::Quoted { mark, slashes } => {
+                let (mark, slashes) = (*mark, *slashes);
+                let eaten = quoted(rest, mark, slashes);
+                if eaten > 0 {
+                    return eaten;
+                }
+                let Some((more, body)) = rest_of_word(rest, mark, slashes) else { return 0 };
+                *self = body;
+                return more;
+            }
             Body::Line => false,
             Body::Base64Lines => !(first.is_ascii_alphanumeric() || b"+/=".contains(&first)),
             Body::Header => ends_text(rest),
@@ -109,6 +125,32 @@ impl Body {
             (_, []) => 0,
         }
     }
+}
+
+/// How the word of a shell goes on behind the mark that closes a part of it, and the length of what parts the two: `'a'b`,
+/// `"a"'b'`, `'a'$'b'`, and `'a'"'"'b'`, as Python quotes a mark.
+fn rest_of_word(rest: &[u8], mark: u8, slashes: usize) -> Option<(usize, Body)> {
+    let (closing, next) = rest.split_at_checked(slashes + 1)?;
+    if begins_text(next) {
+        return Some((closing.len(), Body::Plain { in_list: false }));
+    }
+    let dollar = usize::from(next.first() == Some(&b'$'));
+    let (inner, other) = quote(&next[dollar..])?;
+    if dollar == 0 && other == mark {
+        return None;
+    }
+    let (opening, behind) = next[dollar..].split_at_checked(inner + 1)?;
+    let parted = closing.len() + dollar + opening.len();
+    let quoted_mark = [closing, opening, closing].concat();
+    if dollar == 0 && behind.starts_with(&quoted_mark) {
+        return Some((parted + quoted_mark.len(), Body::Quoted { mark, slashes }));
+    }
+    begins_text(behind).then_some((parted, Body::Quoted { mark: other, slashes: inner }))
+}
+
+/// Whether letters or digits follow without a blank.
+fn begins_text(rest: &[u8]) -> bool {
+    rest.first().is_some_and(|first| first.is_ascii_alphanumeric() || *first == b'_')
 }
 
 /// Whether the text ends here that something is quoted in, or its line.

@@ -88,15 +88,22 @@ enum Value {
 
 /// Flags, what each is given, and the words of the commands of which one stands before it. `--password` is known by its
 /// name.
-const FLAGS: [(&str, Value, &[&str]); 14] = [
+const FLAGS: [(&str, Value, &[&str]); 17] = [
     ("-pw", Value::Word, &["plink", "pscp"]),
-    ("-P", Value::Word, &["zip", "unzip"]),
-    ("-p", Value::Word, &["sshpass", "login"]),
+    ("-P", Value::Word, &["zip", "unzip", "ipmitool"]),
+    (
+        "-p",
+        Value::Word,
+        &["sshpass", "login", "racadm", "redfishtool", "ipmipower", "ipmi-sensors", "bmc-info"],
+    ),
     ("-p", Value::Attached, &["mysql", "mysqldump", "mysqladmin", "mariadb", "7z", "7za"]),
     ("-a", Value::Word, &["redis-cli"]),
     ("-u", Value::Login, &["curl"]),
     ("--user", Value::Login, &["curl"]),
     ("--proxy-user", Value::Login, &["curl"]),
+    ("--creds", Value::Login, &["skopeo", "podman", "buildah"]),
+    ("--src-creds", Value::Login, &["skopeo"]),
+    ("--dest-creds", Value::Login, &["skopeo"]),
     ("-w", Value::Word, &["ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldapwhoami", "ldappasswd"]),
     ("-passin", Value::Source, &["openssl"]),
     ("-passout", Value::Source, &["openssl"]),
@@ -194,8 +201,12 @@ pub(super) fn netrc(before: &[u8], rest: &[u8]) -> Option<Found> {
         && [b"login".as_slice(), b"machine", b"account"]
             .iter()
             .any(|word| before[key..key_end].ends_with(word));
-    let body = Body::Plain { in_list: false };
-    let is_value = is_netrc && !is_placeholder(body.seen(&more[blanks..], 64));
-    let keep = "password".len() + blanks;
+    let (body, opens) = match quote(&more[blanks..]) {
+        Some((slashes, mark)) => (Body::Quoted { mark, slashes }, slashes + 1),
+        None => (Body::Plain { in_list: false }, 0),
+    };
+    let at = blanks + opens;
+    let is_value = is_netrc && !is_placeholder(body.seen(&more[at..], 64));
+    let keep = "password".len() + at;
     is_value.then(|| Found { keep, skip: 0, body: Some(body), what: "password".to_owned() })
 }

@@ -1,12 +1,18 @@
 //! Names of things that are secret, and what may stand for a value without being one.
 
 /// Words that make a name secret wherever they stand in it.
-const SECRET_WORDS: [&str; 11] = [
+const SECRET_WORDS: [&str; 17] = [
     "SECRET",
     "CREDENTIAL",
     "CREDENTIALS",
     "AUTHORIZATION",
     "AUTHTOKEN",
+    "ACCESSTOKEN",
+    "BEARERTOKEN",
+    "IDENTITYTOKEN",
+    "REFRESHTOKEN",
+    "REGISTRYTOKEN",
+    "SESSIONTOKEN",
     "SECRETKEY",
     "ACCESSKEY",
     "ACCOUNTKEY",
@@ -18,8 +24,10 @@ const SECRET_WORDS: [&str; 11] = [
 const SECRET_ENDS: [&str; 5] = ["PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "APIKEY"];
 /// The same, but that numbers stand for counts: language models have tokens too.
 const TOKEN: &str = "TOKEN";
+/// A signed token, at the end of a name such as `SLURM_JWT`.
+const WEB_TOKEN: &str = "JWT";
 /// Every such word holds one of these, and few other names do.
-const MARKS: [&[u8; 2]; 7] = [b"KE", b"SS", b"CR", b"TH", b"PW", b"KI", b"PA"];
+const MARKS: [&[u8; 2]; 8] = [b"KE", b"SS", b"CR", b"TH", b"PW", b"KI", b"PA", b"WT"];
 /// What stands before `KEY` in names of keys that are secret, in whatever case they are written.
 const KEYS: [&str; 12] = [
     "API",
@@ -36,9 +44,9 @@ const KEYS: [&str; 12] = [
     "LICENSE",
 ];
 /// What stands before `PASS`, `PWD` and `PW` at the end of a name: by themselves these are results of tests, and folders.
-const HAVE_PASSWORDS: [&str; 17] = [
-    "DB", "DATABASE", "MYSQL", "PG", "POSTGRES", "REDIS", "LDAP", "SMTP", "MAIL", "FTP", "SSH", "PROXY",
-    "ADMIN", "ROOT", "USER", "REGISTRY", "BECOME",
+const HAVE_PASSWORDS: [&str; 20] = [
+    "STORAGE", "IPMI", "BMC", "DB", "DATABASE", "MYSQL", "PG", "POSTGRES", "REDIS", "LDAP", "SMTP", "MAIL",
+    "FTP", "SSH", "PROXY", "ADMIN", "ROOT", "USER", "REGISTRY", "BECOME",
 ];
 /// What stands before `PAT`, a personal access token, at the end of a name in small letters.
 const HAVE_PATS: [&str; 6] = ["GITHUB", "GH", "GITLAB", "GIT", "AZURE", "DEVOPS"];
@@ -83,7 +91,7 @@ pub fn is_secret_name(name: &str) -> Option<bool> {
     if is_variable && !is_setting && words.len() > 1 && words.last().is_some_and(|last| last == "KEY") {
         return Some(false);
     }
-    has(TOKEN).then_some(true)
+    (has(TOKEN) || words.last().is_some_and(|last| last == WEB_TOKEN)).then_some(true)
 }
 
 /// Whether a name is written as variables of the environment are.
@@ -200,6 +208,12 @@ mod tests {
             assert_eq!(is_secret_name(&format!("my-{}-x", word.to_lowercase())), Some(false), "{word}");
         }
         assert_eq!(is_secret_name("HF_TOKEN"), Some(true));
+        for name in ["SLURM_JWT", "jwt", "X-Auth-Jwt"] {
+            assert!(is_secret_name(name).is_some(), "{name}");
+        }
+        for name in ["jwt_key", "AuthAltTypes", "auth/jwt-hs256"] {
+            assert_eq!(is_secret_name(name), None, "{name}");
+        }
         for kind in KEYS {
             assert_eq!(is_secret_name(&format!("{kind}_KEY_ID")), Some(false), "{kind}");
         }

@@ -26,7 +26,7 @@ pub(super) struct Found {
 }
 
 /// Beginnings of values that are secret by themselves, and how many characters follow at least.
-const VALUES: [(&str, usize); 36] = [
+const VALUES: [(&str, usize); 59] = [
     ("ghp_", 20),
     ("gho_", 20),
     ("ghu_", 20),
@@ -63,6 +63,29 @@ const VALUES: [(&str, usize); 36] = [
     ("tskey-", 20),
     ("lin_api_", 32),
     ("cfut_", 30),
+    ("cfat_", 30),
+    ("cfk_", 30),
+    ("xoxd-", 20),
+    ("xoxs-", 20),
+    ("xoxc-", 10),
+    ("GOCSPX-", 20),
+    ("dckr_oat_", 16),
+    ("ATATT3", 60),
+    ("ATCTT3", 60),
+    ("shpat_", 30),
+    ("lsv2_pt_", 30),
+    ("lsv2_sk_", 30),
+    ("tgp_v1_", 40),
+    ("pplx-", 40),
+    ("rpa_", 40),
+    ("glptt-", 40),
+    ("glcbt-", 16),
+    ("glagent-", 40),
+    ("sntrys_", 40),
+    ("sntryu_", 40),
+    ("hvb.", 60),
+    ("hvr.", 60),
+    ("whsec_", 30),
 ];
 /// Those of which values without a digit are letters of both cases.
 const MAY_HAVE_NO_DIGIT: [&str; 15] = [
@@ -94,8 +117,28 @@ const EXACT: [(&str, usize, OfKind); 4] = [
 ];
 type OfKind = fn(u8) -> bool;
 /// Addresses that let everybody in who knows the rest of them.
-const ADDRESSES: [&str; 3] =
-    ["hooks.slack.com/services/", "discord.com/api/webhooks/", "hooks.slack.com/workflows/"];
+const ADDRESSES: [&str; 9] = [
+    "hooks.slack.com/services/",
+    "hooks.slack.com/workflows/",
+    "hooks.slack.com/triggers/",
+    "hooks.slack-gov.com/services/",
+    "discord.com/api/webhooks/",
+    "discord.com/api/v9/webhooks/",
+    "discord.com/api/v10/webhooks/",
+    "discordapp.com/api/webhooks/",
+    "webhook.office.com/webhookb2/",
+];
+/// How a private key in PEM begins in base64, by its kind: as a Secret of Kubernetes holds it, whatever its name.
+const ENCODED_KEYS: [&str; 6] = [
+    "LS0tLS1CRUdJTiBQUklWQVRFIEtF",
+    "LS0tLS1CRUdJTiBSU0EgUFJJVkFU",
+    "LS0tLS1CRUdJTiBFQyBQUklWQVRF",
+    "LS0tLS1CRUdJTiBPUEVOU1NIIFBS",
+    "LS0tLS1CRUdJTiBFTkNSWVBURUQg",
+    "LS0tLS1CRUdJTiBQR1AgUFJJVkFU",
+];
+/// A credential of munge: whoever has it acts as its user for some minutes.
+const MUNGE: &str = "MUNGE:";
 
 const LONGEST_NAME: usize = 128;
 /// A name, what parts it from its value, and as much of the value as must be seen.
@@ -178,18 +221,30 @@ fn value(rest: &[u8]) -> Option<Found> {
         let is_one = count(&rest[keep..], in_token, 8) == 8;
         return is_one.then(|| Found { keep, skip: 0, body, what: format!("{address}...") });
     }
+    if let Some(begin) = ENCODED_KEYS.iter().find(|begin| rest.starts_with(begin.as_bytes())) {
+        let (skip, body) = (begin.len(), Some(Body::Base64Lines));
+        return Some(Found { keep: 0, skip, body, what: "a private key in base64".to_owned() });
+    }
+    if let Some(more) = rest.strip_prefix(MUNGE.as_bytes()) {
+        let (keep, body) = (MUNGE.len(), Some(Body::Of(in_token)));
+        let is_one = count(more, in_token, 64) >= 40;
+        return is_one.then(|| Found { keep, skip: 0, body, what: format!("{MUNGE}...") });
+    }
     if let Some(more) = rest.strip_prefix(b"Private-Lines: ") {
         let keep = rest.len() - more.len() + count(more, |byte| byte.is_ascii_digit(), 4);
         let is_one = escapes::line_break(&rest[keep..]) > 0;
         let body = Some(Body::Base64Lines);
         return is_one.then(|| Found { keep, skip: 0, body, what: "a private key".to_owned() });
     }
-    // A web token: two parts that begin as JSON does, and its signature.
+    // A web token: two parts that begin as JSON does, and its signature; an encrypted one may have an empty second part.
     let part = |bytes: &[u8]| count(bytes, in_value, 512);
     if rest.starts_with(b"eyJ") {
         let first = part(rest);
         let next = rest.get(first + 1..).unwrap_or_default();
-        if first >= 10 && rest.get(first) == Some(&b'.') && next.starts_with(b"eyJ") {
+        if first >= 10
+            && rest.get(first) == Some(&b'.')
+            && (next.starts_with(b"eyJ") || next.starts_with(b"."))
+        {
             let body = Some(Body::Of(in_token));
             return Some(Found { keep: 0, skip: first, body, what: "a web token".to_owned() });
         }
@@ -427,7 +482,9 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
         return None;
     }
     // After a colon a word of prose may stand.
-    let is_prose = matches!(by, b':' | b'|' | b'>') && opens == 0 && name.eq_ignore_ascii_case("token");
+    let is_prose = matches!(by, b':' | b'|' | b'>')
+        && opens == 0
+        && ["token", "jwt"].iter().any(|one| name.eq_ignore_ascii_case(one));
     if (is_prose || is_loose) && (seen.len() < 8 || !seen.iter().any(u8::is_ascii_digit)) {
         return None;
     }
