@@ -243,8 +243,30 @@ fn a_window_that_never_opens_is_no_pass_and_named() {
     }
 }
 
+/// What the log of a suite alone reports is looked for in each suite; the other faults in one or two.
+fn is_always_run(suite: &str, fault: &str) -> bool {
+    let suites: &[&str] = match fault.split(['=', '@']).next().unwrap_or(fault) {
+        "gpu-slow" => &["fsdp-p5", "ddp-p4de"],
+        "nic-dead" => &["nemo-p5", "ddp-p4de"],
+        "slow-loader" => &["nemo-p5"],
+        "desync" => &["fsdp-p5"],
+        _ => return true,
+    };
+    suites.contains(&suite)
+}
+
 #[test]
 fn each_suite_names_what_is_wrong_and_no_other_node() {
+    named(is_always_run);
+}
+
+#[test]
+#[ignore = "takes minutes; the other pairs of suite and fault are always run"]
+fn each_suite_names_what_is_wrong_and_no_other_node_full_set() {
+    named(|suite, fault| !is_always_run(suite, fault));
+}
+
+fn named(is_run: impl Fn(&str, &str) -> bool) {
     let mut wrong = Vec::new();
     for (suite, inventory, node, nic) in SHIPPED {
         let gpu3 = || vec![format!("culprit {node} gpu3")];
@@ -255,7 +277,7 @@ fn each_suite_names_what_is_wrong_and_no_other_node() {
             ("desync@5".to_owned(), 3, vec![format!("culprit {node} node")], "rank 13 ("),
             ("nan-loss=9@3".to_owned(), 1, vec![], "gradients not finite at"),
         ];
-        for (fault, code, blamed, line) in table {
+        for (fault, code, blamed, line) in table.into_iter().filter(|(fault, ..)| is_run(suite, fault)) {
             let (project, ran) = shipped(suite, inventory, Some(&format!("{node}:{fault}")));
             let all = ran.all() + &project.reported();
             // The reader of the log reports a NaN loss in its own words.
