@@ -1,6 +1,10 @@
 //! The canary suite: every way to go red, and each goes red in its own way.
 
+use crate::determinism::{files, files_of, files_of_a_run};
+use crate::invariants;
 use crate::project::{Project, Ran};
+use crate::replay::assert_replays_alike;
+use aho_corasick::AhoCorasick;
 use std::collections::HashMap;
 
 #[test]
@@ -17,6 +21,28 @@ fn every_case_of_the_canary_ends_as_it_must_and_the_suite_exits_1() {
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}\n{}", ran.stdout);
     assert!(cases.iter().all(|case| case["must_end"].is_string()), "each case says how it must end");
+}
+
+#[test]
+fn two_runs_of_the_canary_are_the_same_bytes_but_for_the_run_id_and_so_are_replays() {
+    let project = Project::new();
+    let args = &["--suite", "canary", "--seed", "7"];
+    let ran = project.harness(args);
+    invariants::hold(&project, &ran, args);
+    let folder = project.path().canonicalize().expect("a path").display().to_string();
+    let path = AhoCorasick::new([folder]).expect("a pattern");
+    for (name, bytes) in &files(&project.latest(), "") {
+        assert!(!path.is_match(bytes), "{name} holds an absolute path of this machine");
+    }
+    let first = files_of(&project, &ran);
+    let second = files_of_a_run(args);
+    assert_eq!(first.keys().collect::<Vec<_>>(), second.keys().collect::<Vec<_>>());
+    for (name, bytes) in &first {
+        assert!(second[name] == *bytes, "differs: {name}");
+    }
+    assert!(first.contains_key("plan.json") && first.contains_key("junit.xml"));
+    assert!(first.keys().any(|name| name.ends_with("metrics.parquet")));
+    assert_replays_alike(&project);
 }
 
 /// Faults that no case over Slurm on four nodes can show: the command that shows each, its exit code and what it prints.
