@@ -7,7 +7,9 @@ use base::text::shorten;
 use job::script::{AGENT_NO_MPIRUN, AGENT_SAYS, CONTAINER_SAYS, NO_TORCH};
 use logs::slurmstepd;
 use logs::stream::Pieces;
-use model::artefact::{CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, MPI_REFUSED, TOOL_MISSING, WorkloadFailure};
+use model::artefact::{
+    CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, MPI_REFUSED, STEP_NOT_STARTED, TOOL_MISSING, WorkloadFailure,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
@@ -208,7 +210,7 @@ const LAUNCH_FAILED: &str = "launch-failed";
 
 /// Whether a failure with this cause is of no node, whatever else is known of the job.
 pub fn is_of_no_node(cause: &str) -> bool {
-    [DISK_QUOTA, DISK_FULL, MPI_REFUSED, TOOL_MISSING].contains(&cause)
+    [DISK_QUOTA, DISK_FULL, MPI_REFUSED, STEP_NOT_STARTED, TOOL_MISSING].contains(&cause)
 }
 
 /// How srun refuses a step, of whose MPI it has no plugin.
