@@ -15,9 +15,9 @@ use metric::lacks::NOT_READ;
 use metric::{DataCheck, Files};
 use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
-    BELOW_FLOOR, Bad, CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, Ended, FileKind, JobAnalysis, JobOutcome,
-    JobRecord, MPI_REFUSED, NOT_RUN, PlannedAssertion, PlannedJob, STEP_NOT_STARTED, Status, TOOL_MISSING,
-    Verdict, kubectl_command,
+    BELOW_FLOOR, Bad, CONTAINER_FAILED, CREDENTIAL_EXPIRED, DISK_FULL, DISK_QUOTA, Ended, FileKind,
+    JobAnalysis, JobOutcome, JobRecord, MPI_REFUSED, NOT_RUN, PlannedAssertion, PlannedJob, STEP_NOT_STARTED,
+    Status, TOOL_MISSING, Verdict, kubectl_command,
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe;
@@ -58,8 +58,9 @@ const POD_LOST: &str = "pod-lost";
 const NOT_FOUND: i32 = 127;
 /// Causes that say nothing about a node: tools that are missing or too old, files that were refused, panics of the
 /// harness, reports that were never read, a quota, a full disk, pods that ended or that mpirun did not reach, an MPI
-/// that srun does not know, and a step that it never started.
-const OF_NO_NODE: [&str; 12] = [
+/// that srun does not know, a step that it never started, and one whose permission had expired.
+const OF_NO_NODE: [&str; 13] = [
+    CREDENTIAL_EXPIRED,
     MPI_REFUSED,
     STEP_NOT_STARTED,
     TOOL_MISSING,

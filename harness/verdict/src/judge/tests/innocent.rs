@@ -93,6 +93,25 @@ fn a_step_that_never_started_is_no_hang_and_blames_no_node() {
 }
 
 #[test]
+fn a_credential_that_expired_on_a_jobs_only_node_is_no_sign_of_that_node() {
+    use model::artefact::CREDENTIAL_EXPIRED;
+    let line = "srun: error: Task launch for StepId=7.0 failed on node n1: Job credential expired";
+    let mut world = both_failed([&[line], &[]]);
+    world.jobs.jobs[1].end = Ended::Exited { code: 0 };
+    let cause = CREDENTIAL_EXPIRED.to_owned();
+    world.analysis.jobs.insert(
+        "n1".into(),
+        JobAnalysis {
+            failure: Some(WorkloadFailure { cause, node: None, evidence: line.into() }),
+            ..JobAnalysis::default()
+        },
+    );
+    let Judged { verdict, outcomes } = world.judged();
+    assert_eq!(verdict.verdicts[0].cause.as_deref(), Some(CREDENTIAL_EXPIRED));
+    assert!(outcomes.jobs.iter().all(|outcome| outcome.job != "n1"), "{:?}", outcomes.jobs);
+}
+
+#[test]
 fn a_job_that_was_not_started_says_nothing_of_the_others_failure() {
     let words: [&[&str]; 2] = [&["no MPI"], &["no MPI"]];
     for end in [
