@@ -31,7 +31,8 @@ pub use common_failure::CommonFailure;
 pub use control_run::{AGAIN, ControlRun};
 pub use culprit::Culprit;
 pub use ended::{
-    CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, Ended, LEFT_OUT, MPI_REFUSED, NOT_RUN, TOOL_MISSING,
+    CONTAINER_FAILED, CREDENTIAL_EXPIRED, DISK_FULL, DISK_QUOTA, Ended, LEFT_OUT, MPI_REFUSED, NOT_RUN,
+    STEP_NOT_STARTED, TOOL_MISSING,
 };
 pub use evidence::{EvidenceSource, PlannedEvidence};
 pub use format::{Format, is_newer};

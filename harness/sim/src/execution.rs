@@ -70,6 +70,8 @@ pub struct Execution {
     pub unknown_program: Option<String>,
     /// Why no rank came to its work, on any node.
     pub broken_start: Option<BrokenStart>,
+    /// srun waits to start the workload until the job ends: the sampler's step holds the nodes.
+    pub step_waits: bool,
 }
 
 /// How a job ends by itself.
@@ -212,6 +214,12 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
     if let Some(broken) = broken_start {
         (work, trained) = (broken.work(&nodes, spread), None);
     }
+    let step_waits = !cluster.world.steps_overlap && sampler.is_some() && spread == Spread::Srun;
+    if step_waits {
+        work = Work::Command { stdout: Vec::new(), stderr: String::new(), code: 0, seconds: 0.5 };
+        trained = None;
+        active_faults.ending.get_or_insert((Ending::Hang, 0));
+    }
     let work_from_s = SAMPLER_FROM_S + waited_s + launch_s * noise.between(0.95, 1.05);
     let seconds = seconds(&work);
     let mut execution = Execution {
@@ -237,6 +245,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
         end: Own::Exit(0),
         unknown_program,
         broken_start,
+        step_waits,
     };
     execution.decide_end(cluster, seconds, &mut noise);
     execution

@@ -246,6 +246,19 @@ fn part(cluster: &Cluster, over: &Over, name: &str, started: bool) -> Option<Vec
     Some(if garbled { mangle(text.into_bytes()) } else { text.into_bytes() })
 }
 
+/// What srun prints of a step that it cannot start: at once, after each minute, and at the job's end.
+fn step_waits(over: &Over) -> String {
+    let job = format!("srun: Job {} step creation", over.id);
+    let busy = "retrying (Requested nodes are busy)";
+    let waited_s = (over.run_s - over.execution.work_from_s).max(0.0);
+    let again = format!("{job} still disabled, {busy}\n").repeat((waited_s / 60.0) as usize);
+    let given_up = match over.interrupted_s {
+        Some(_) => format!("srun: Cancelled pending step for job {}\n", over.id),
+        None => String::new(),
+    };
+    format!("{job} temporarily disabled, {busy}\n{again}{given_up}")
+}
+
 fn stderr(epoch_s: f64, over: &Over) -> String {
     let execution = &over.execution;
     if execution.spread == Spread::Mpirun {
@@ -255,6 +268,7 @@ fn stderr(epoch_s: f64, over: &Over) -> String {
     let step = format!("STEP {}.0", over.id);
     let ended_itself = matches!(over.how, How::Exit(_));
     match execution.active_faults.ending {
+        _ if execution.step_waits => step_waits(over),
         Some((Ending::RankDies, node)) if ended_itself => rank_dies(over, node),
         Some((Ending::DiskFull, node)) if ended_itself => {
             let node = name(node);

@@ -60,8 +60,8 @@ pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
             Ok(names) => Answer::ok(names.iter().map(|name| format!("{name}\n")).collect::<String>()),
             Err(why) => Answer::failed(1, format!("Invalid hostlist: {list}: {why}\n")),
         },
-        ["scontrol", "--oneliner", "show", "node", node] => drained::show(world, node),
-        ["scontrol", "--oneliner", "show", "node"] => drained::show_all(world),
+        ["scontrol", "--all", "--oneliner", "show", "node", node] => drained::show(world, node),
+        ["scontrol", "--all", "--oneliner", "show", "node"] => drained::show_all(world),
         ["scontrol", "update", words @ ..] => {
             drained::update(world, words).unwrap_or_else(|| unknown(world, argv))
         }

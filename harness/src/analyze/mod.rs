@@ -9,6 +9,7 @@ mod reports;
 use self::by_job::ByJob;
 use crate::panics;
 use cluster::launch::stderr_blame;
+use cluster::launch::waiting_step::waiting_step;
 use job::script::files;
 use logs::nccl_tests::FailureClass;
 use metric::finding::Finding;
@@ -16,8 +17,8 @@ use metric::lacks::NotComparable;
 use metric::{Dim, Dims, Metric, Metrics};
 use model::artefact::{
     Analysis, CaseJobs, Change, Collected, Ended, FileKind, Format, INTERNAL_ERROR, InstanceFacts,
-    JobAnalysis, JobRecord, PlannedCase, PlannedJob, Probe, ProbedNode, Unfit, Value, WorkloadFacts,
-    WorkloadFailure,
+    JobAnalysis, JobRecord, PlannedCase, PlannedJob, Probe, ProbedNode, STEP_NOT_STARTED, Unfit, Value,
+    WorkloadFacts, WorkloadFailure,
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe::training_log::torch_failure::EXCEPTION;
@@ -137,6 +138,7 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
     let knows = result.failure.is_some() && case.workload.traits().names_culprit && !weak;
     result.last_words = last_words::collect(planned, &record.end, collected, folder);
     let blamed = launcher_blame(planned, &record.end, collected, folder).filter(|_| !knows);
+    let blamed = step_not_started(planned, &record.end, collected, folder).or(blamed);
     if let Some(blamed) = blamed.filter(|blamed| !(weak && blamed.cause == stderr_blame::RANK_FAILED)) {
         let blamed = in_own_words(blamed, &result.last_words);
         result.failure = Some(merged(result.failure.take().filter(|_| !weak), blamed, &planned.nodes));
@@ -396,6 +398,30 @@ fn launcher_blame(
         }
     }
     blame.failure()
+}
+
+/// Of a job that ended while srun waited to start its workload: no node had to do with that. A node that was lost says more.
+fn step_not_started(
+    planned: &PlannedJob,
+    end: &Ended,
+    collected: &Collected,
+    folder: &Path,
+) -> Option<WorkloadFailure> {
+    let may_wait = match end {
+        Ended::Exited { code } => *code != 0,
+        Ended::TimeLimit { .. } | Ended::Stall { .. } | Ended::Killed { .. } => true,
+        _ => false,
+    };
+    if !may_wait {
+        return None;
+    }
+    let files = collected.files.iter().filter(|file| file.job == planned.name);
+    let mut errors = files.filter(|file| file.kind == FileKind::Stderr);
+    let waiting = errors.find_map(|file| {
+        let opened = File::open(folder.join(&file.path)).ok()?;
+        waiting_step(BufReader::new(opened))
+    });
+    waiting.map(|evidence| WorkloadFailure { cause: STEP_NOT_STARTED.to_owned(), node: None, evidence })
 }
 
 /// Puts the last line of output before the exit of a task, which says less.

@@ -109,15 +109,15 @@ pub async fn drain(reach: &dyn Reach, wanted: &Wanted) -> Drained {
     }
 }
 
-/// What Slurm says of a node.
+/// What Slurm says of a node. Without `--all` it leaves out nodes of partitions that are hidden, or closed to the user.
 pub async fn show(reach: &dyn Reach, node: &str) -> Result<NodeState, String> {
-    let printed = scontrol(reach, &["--oneliner", "show", "node", node]).await?;
+    let printed = scontrol(reach, &["--all", "--oneliner", "show", "node", node]).await?;
     NodeState::read(&printed).map_err(|why| format!("the answer of `scontrol show node {node}` {why}"))
 }
 
 /// What it says of all of them, in its order.
 pub async fn show_all(reach: &dyn Reach) -> Result<Vec<(String, NodeState)>, String> {
-    let printed = scontrol(reach, &["--oneliner", "show", "node"]).await?;
+    let printed = scontrol(reach, &["--all", "--oneliner", "show", "node"]).await?;
     read_all(&printed).map_err(|why| format!("the answer of `scontrol show node` {why}"))
 }
 

@@ -1,4 +1,4 @@
-//! A node as its queue shows it, Slurm by `scontrol --oneliner show node`: its state, and the reason that was given.
+//! A node as its queue shows it, Slurm by `scontrol --all --oneliner show node`: its state, and the reason that was given.
 
 use super::Drained;
 use crate::reach::slurm_state::{CLOUD_REASONS, StateSet};

@@ -188,13 +188,17 @@ fn release(evidence: &Evidence<'_>) -> Outcome {
     })
 }
 
-/// Of the inventory's partition, where it names one: rows are PARTITION|GRES|FEATURES|STATE|NODES.
+/// Of the inventory's partition, else of the default one, which sbatch takes and `*` marks. Rows are
+/// PARTITION|GRES|FEATURES|STATE|NODES.
 fn gres(evidence: &Evidence<'_>) -> Outcome {
     let gpus = evidence.inventory.instance.gpus;
     seen(evidence.cluster("partitions"), |section| {
         let Some(slurm) = evidence.inventory.reach.slurm() else { return NotSeen("no Slurm".to_owned()) };
-        let is_ours = |name: &str| {
-            slurm.partition.as_ref().is_none_or(|wanted| name.trim_end_matches('*') == wanted.as_str())
+        let is_default = |name: &str| name.ends_with('*');
+        let has_default = section.names().any(|row| row.split('|').next().is_some_and(is_default));
+        let is_ours = |name: &str| match &slurm.partition {
+            Some(wanted) => name.trim_end_matches('*') == wanted.as_str(),
+            None => !has_default || is_default(name),
         };
         let rows = section.names().filter_map(|row| {
             let mut fields = row.split('|');

@@ -182,6 +182,28 @@ fn answers_of_slurm_show_what_holds() {
 }
 
 #[test]
+fn gres_of_other_partitions_than_the_default_one_is_not_compared() {
+    let inventory = inventory(
+        "kind = \"real\"\ninstance = \"p5\"\nnodes = \"lab-[1-2]\"\npaths = { shared = \"/fsx/lab\" }\n\
+         reach = { via = \"slurm\", gpus = \"gres\" }\n",
+    );
+    for (text, wanted) in [
+        ("cpu|(null)|x|idle|4\ngpu*|gpu:8|x|idle|2", 'h'),
+        ("cpu*|(null)|x|idle|4\ngpu|gpu:8|x|idle|2", 'd'),
+        // Without a default, sbatch asks for a partition.
+        ("cpu|(null)|x|idle|4\ngpu|gpu:8|x|idle|2", 'd'),
+    ] {
+        let evidence = Evidence {
+            inventory: &inventory,
+            here: BTreeMap::from([here("partitions", 0, text)]),
+            nodes: Vec::new(),
+            probe: None,
+        };
+        assert_outcome(&outcome(&evidence, "slurm.gres"), wanted, "", text);
+    }
+}
+
+#[test]
 fn gres_is_compared_with_how_the_inventory_asks_for_gpus() {
     let (none, eight) = ("gpu*|(null)|(null)|idle|2", "gpu*|gpu:8|(null)|idle|2");
     for (gpus, text, wanted) in [

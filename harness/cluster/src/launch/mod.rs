@@ -15,6 +15,7 @@ mod ssh_node;
 mod ssh_watch;
 pub mod stderr_blame;
 mod step_end;
+pub mod waiting_step;
 
 use crate::reach::stall_request::StallRequest;
 use crate::reach::{Host, Reach, ReachError, Wait};

@@ -7,7 +7,10 @@ use base::text::shorten;
 use job::script::{AGENT_NO_MPIRUN, AGENT_SAYS, CONTAINER_SAYS, NO_TORCH};
 use logs::slurmstepd;
 use logs::stream::Pieces;
-use model::artefact::{CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, MPI_REFUSED, TOOL_MISSING, WorkloadFailure};
+use model::artefact::{
+    CONTAINER_FAILED, CREDENTIAL_EXPIRED, DISK_FULL, DISK_QUOTA, MPI_REFUSED, STEP_NOT_STARTED, TOOL_MISSING,
+    WorkloadFailure,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
@@ -113,6 +116,12 @@ impl<'a> Blame<'a> {
             self.of_agent.get_or_insert_with(|| unattributed(LAUNCH_FAILED, evidence()));
             return;
         }
+        // The tasks of the other nodes are killed for it.
+        if line.contains(EXPIRED) {
+            let what = evidence() + &next_step(line);
+            self.first.get_or_insert_with(|| unattributed(CREDENTIAL_EXPIRED, what));
+            return;
+        }
         let Some(cause) = cause_of(line) else { return };
         if cause == NODE_FAIL && self.in_pods {
             self.of_agent.get_or_insert_with(|| unattributed(POD_LOST, evidence()));
@@ -208,7 +217,7 @@ const LAUNCH_FAILED: &str = "launch-failed";
 
 /// Whether a failure with this cause is of no node, whatever else is known of the job.
 pub fn is_of_no_node(cause: &str) -> bool {
-    [DISK_QUOTA, DISK_FULL, MPI_REFUSED, TOOL_MISSING].contains(&cause)
+    [CREDENTIAL_EXPIRED, DISK_QUOTA, DISK_FULL, MPI_REFUSED, STEP_NOT_STARTED, TOOL_MISSING].contains(&cause)
 }
 
 /// How srun refuses a step, of whose MPI it has no plugin.
@@ -220,6 +229,10 @@ const REFUSED: [&str; 3] = ["srun: unrecognized option '", "srun: invalid option
 
 /// How srun refuses tasks of which a node cannot have as many, or with as many processors each.
 const NO_LAYOUT: &str = "Unable to layout tasks on given cpus";
+
+/// How srun reports a node that took the permission of a step for too old: the controller or the network took minutes, or
+/// clocks differ, and which of them is wrong this line does not say.
+const EXPIRED: &str = "Job credential expired";
 
 /// How slurmstepd, mpirun, shells and the loader say that a program or a library is not there.
 fn is_missing_tool(line: &str) -> bool {
@@ -514,6 +527,21 @@ mod tests {
         assert_eq!(blamed(&all), Some(("launch-failed".into(), String::new())));
         let no_layout = failed("p5-001", "Unable to layout tasks on given cpus");
         assert_eq!(blamed(&no_layout), Some(("launch-failed".into(), String::new())));
+    }
+
+    #[test]
+    fn a_credential_that_expired_names_no_node_and_neither_do_the_tasks_killed_for_it() {
+        let expired = "srun: error: Task launch for StepId=989.0 failed on node p5-001: Job credential expired\n\
+                       srun: error: Application launch failed: Job credential expired\n";
+        let none = Some(("credential-expired".to_owned(), String::new()));
+        assert_eq!(blamed(expired), none);
+        let killed = "srun: error: p5-002: tasks 8-15: Killed\n";
+        assert_eq!(blamed(&[expired, killed].concat()), none);
+        assert_eq!(read(expired, &["p5-001"], None), none);
+        // A node that was lost, or a rank that died before, says more.
+        let lost = "srun: error: Node failure on p5-002\n";
+        assert_eq!(blamed(&[expired, lost].concat()), Some(("NODE_FAIL".into(), "p5-002".into())));
+        assert_eq!(blamed(&[killed, expired].concat()), Some(("rank-died".into(), "p5-002".into())));
     }
 
     #[test]

@@ -5,6 +5,9 @@
 //! /opt/slurm/bin on its PATH, where ParallelCluster and HyperPod put Slurm; and sbatch, srun and squeue take options
 //! from SBATCH_*, SLURM_* and SQUEUE_*: inside salloc an srun would be a step of that job. Variables that locate the
 //! cluster stay. sbatch hands its PATH on, so the job's own srun is found too.
+//!
+//! A cluster of a federation may list the jobs and nodes of all its clusters by default (`fed_display`): what asks is
+//! held to its own.
 
 use super::sink::Sink;
 use super::{Answer, Command, Host, Reach, ReachError, Status, Wait};
@@ -27,6 +30,9 @@ for name in $(env | sed -n 's/^\\(S[A-Z]*_[A-Za-z0-9_]*\\)=.*/\\1/p'); do
     SLURM_*|SBATCH_*|SRUN_*|SALLOC_*|SQUEUE_*|SINFO_*|SCANCEL_*|SACCT_*|SCONTROL_*) unset \"$name\" ;;
   esac
 done
+case $2 in
+  squeue|sinfo|sacct|scontrol) export SQUEUE_LOCAL=1 SINFO_LOCAL=1 SACCT_LOCAL=1 SCONTROL_LOCAL=1 ;;
+esac
 [ -z \"$1\" ] || PATH=$1:$PATH
 command -v \"$2\" > /dev/null 2>&1 || PATH=$PATH:/opt/slurm/bin
 if command -v \"$2\" > /dev/null 2>&1; then
@@ -248,6 +254,30 @@ mod tests {
             assert!(stdout.contains(stays), "{stays}: {stdout}");
         }
         assert!(stdout.ends_with("--parsable\na b\n$(x)\n"), "{stdout}");
+    }
+
+    #[test]
+    fn questions_are_about_this_cluster_of_a_federation_and_jobs_inherit_nothing_of_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().display().to_string();
+        let federated = [("SQUEUE_FEDERATION", "1"), ("SINFO_FEDERATION", "1")];
+        for (program, variable) in [
+            ("squeue", "SQUEUE_LOCAL=1"),
+            ("sinfo", "SINFO_LOCAL=1"),
+            ("sacct", "SACCT_LOCAL=1"),
+            ("scontrol", "SCONTROL_LOCAL=1"),
+        ] {
+            tool(folder.path(), program, "env");
+            let (code, stdout, stderr) = called(&path, &[program, "--all"], &federated);
+            assert_eq!(code, Some(0), "{stderr}");
+            assert!(stdout.lines().any(|line| line == variable), "{program}: {stdout}");
+            assert!(!stdout.contains("FEDERATION"), "{program}: {stdout}");
+        }
+        for program in ["sbatch", "srun"] {
+            tool(folder.path(), program, "env");
+            let (_, stdout, _) = called(&path, &[program], &[]);
+            assert!(!stdout.contains("_LOCAL"), "{program}: {stdout}");
+        }
     }
 
     #[test]

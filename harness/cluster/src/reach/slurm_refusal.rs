@@ -57,6 +57,10 @@ const NEXT: &[(&str, &str)] = &[
     ("uthentication credential", SIGN_IN),
     ("SLURM_SACK_SOCKET", SIGN_IN),
     (
+        "Job credential expired",
+        "the controller is slow, or clocks differ: `sdiag`, and `chronyc tracking` there and on the node",
+    ),
+    (
         "establish a configuration source",
         "no slurm.conf here: set SLURM_CONF, or `login` in `[reach]` to a login node",
     ),
@@ -198,6 +202,10 @@ mod tests {
             ),
             ("sbatch: fatal: Could not establish a configuration source", "SLURM_CONF"),
             ("sinfo: error: failed to connect to 'SLURM_SACK_SOCKET=/run/slurm-a/sack.socket'", "sackd"),
+            (
+                "srun: error: Task launch for StepId=9.0 failed on node n1: Job credential expired",
+                "`chronyc tracking`",
+            ),
             (
                 "slurm_load_jobs error: Incompatible versions of client and server code",
                 "`slurm` in `[paths]`",

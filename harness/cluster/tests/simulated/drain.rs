@@ -321,7 +321,7 @@ fn nodes_that_another_call_drains_meanwhile_count_before_each_node_and_behind_it
     *slurm.before.borrow_mut() = Some(("scontrol update NodeName=p5-003", other()));
     assert_eq!(drained(&slurm), (vec![Drained::Done, Drained::Done], by_now(3)));
     // Slurm that does not say how many are drained has not said that few are.
-    let slurm = Slurm { fails: Some("scontrol --oneliner show node"), ..Slurm::new() };
+    let slurm = Slurm { fails: Some("scontrol --all --oneliner show node"), ..Slurm::new() };
     let (done, stopped) = drained(&slurm);
     assert!(
         done.is_empty() && stopped.is_some_and(|why| why.contains("the number of drained nodes is unknown"))

@@ -133,6 +133,10 @@ pub(super) fn world() -> Form {
         yes("tools_on_path", "Slurm's commands and mpirun are on the PATH of a shell that is no login shell"),
         yes("pmix", "srun has the PMIx plugin"),
         yes("overlap", "srun knows `--overlap`"),
+        yes(
+            "steps_overlap",
+            "a workload starts beside the sampler of its job; else it waits until the job ends",
+        ),
         yes("docker0", "nodes have docker0 with the same address on each"),
         yes("retrans_counters", "the EFA driver has the `retrans_*` counters"),
         yes("flow_tools", "the flow tools are installed"),

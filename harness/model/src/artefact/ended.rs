@@ -14,6 +14,10 @@ pub const TOOL_MISSING: &str = "tool-missing";
 pub const CONTAINER_FAILED: &str = "container-failed";
 /// The cause where srun knows no such MPI: it refuses the step before any node has to do with it.
 pub const MPI_REFUSED: &str = "mpi-refused";
+/// The cause where a node took the permission of a step for too old: by its clock, the controller's, or a slow controller.
+pub const CREDENTIAL_EXPIRED: &str = "credential-expired";
+/// The cause where srun never started the step of the workload: another step of the job held what it asked for.
+pub const STEP_NOT_STARTED: &str = "step-not-started";
 /// The cause where a disk is full: it has to be cleared, and says nothing about the node's hardware.
 pub const DISK_FULL: &str = "disk-full";
 

@@ -4,7 +4,9 @@
 use super::CaseData;
 use super::gate::Gate;
 use base::nodeset;
-use model::artefact::{CaseVerdict, CommonFailure, Ended, JobOutcome, JobRecord, MPI_REFUSED, PlannedCase};
+use model::artefact::{
+    CaseVerdict, CommonFailure, Ended, JobOutcome, JobRecord, MPI_REFUSED, PlannedCase, STEP_NOT_STARTED,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A job that was tried and failed.
@@ -99,7 +101,7 @@ pub(crate) fn find(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Option<Comm
             named: named(record, analysis.and_then(|analysis| analysis.failure.as_ref()?.node.as_deref())),
             cause,
             last_lines: analysis.map(|analysis| analysis.last_words.as_slice()).unwrap_or_default(),
-            refused: is_refused(record) || cause == MPI_REFUSED,
+            refused: is_refused(record) || [MPI_REFUSED, STEP_NOT_STARTED].contains(&cause.as_str()),
         });
     }
     let words = shared_by(&failed)?;
@@ -179,7 +181,13 @@ pub(crate) fn find_in_outcomes(outcomes: &[JobOutcome]) -> Option<&str> {
 /// What to look at first, by what the tools said.
 fn check(cause: &str, words: &[String], case: &PlannedCase) -> &'static str {
     let says = |signs: &[&str]| words.iter().any(|line| signs.iter().any(|sign| line.contains(sign)));
-    if says(&["Unable to contact slurm controller", "Socket timed out", "Unable to establish controller"]) {
+    if cause == STEP_NOT_STARTED {
+        "`squeue --steps` while a job waits: another step of the job holds its processors, memory or GPUs"
+    } else if says(&[
+        "Unable to contact slurm controller",
+        "Socket timed out",
+        "Unable to establish controller",
+    ]) {
         "`sinfo` on this machine: slurmctld may be down, or slurm.conf may not be the cluster's"
     } else if says(&["generic resource", "(gres)"]) {
         "`sinfo -o %G`: this Slurm has no such GRES; see `gpus` in [reach] of the inventory"

@@ -2,7 +2,7 @@
 //! jobs by that launcher.
 
 use super::gate::{Gate, error};
-use model::artefact::{Ended, Launcher, RunCluster, WorkloadFailure, kubectl_command};
+use model::artefact::{Ended, Launcher, RunCluster, STEP_NOT_STARTED, WorkloadFailure, kubectl_command};
 
 pub(super) fn by_end(
     launcher: Launcher,
@@ -144,6 +144,15 @@ pub(super) fn by_end(
         ),
         Ended::NotRun { why } => error(&end.cause(), &format!("not run: {why}"), "run it again"),
     }
+}
+
+/// srun waited until the job ended: what it asked for was another step's of the job.
+pub(super) fn step_not_started(evidence: &str) -> Gate {
+    error(
+        STEP_NOT_STARTED,
+        &format!("no step of the workload started: {evidence}"),
+        "`squeue --steps` while it waits lists the step that holds its nodes; compare `srun` of `[reach]` with `man srun`",
+    )
 }
 
 /// Where the partition keeps a job from starting, no node is the reason.

@@ -4,7 +4,7 @@
 use super::CaseData;
 use super::case_index::CaseIndex;
 use super::culprit::are_most;
-use super::ending::by_end;
+use super::ending::{by_end, step_not_started};
 use super::peers::few_peers;
 use super::worst::WorstNumbers;
 use crate::profile_audit::{CAUSES as REPORT_CAUSES, OUTSIDE_WINDOW};
@@ -15,9 +15,9 @@ use metric::lacks::NOT_READ;
 use metric::{DataCheck, Files};
 use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
-    BELOW_FLOOR, Bad, CONTAINER_FAILED, DISK_FULL, DISK_QUOTA, Ended, FileKind, JobAnalysis, JobOutcome,
-    JobRecord, MPI_REFUSED, NOT_RUN, PlannedAssertion, PlannedJob, Status, TOOL_MISSING, Verdict,
-    kubectl_command,
+    BELOW_FLOOR, Bad, CONTAINER_FAILED, CREDENTIAL_EXPIRED, DISK_FULL, DISK_QUOTA, Ended, FileKind,
+    JobAnalysis, JobOutcome, JobRecord, MPI_REFUSED, NOT_RUN, PlannedAssertion, PlannedJob, STEP_NOT_STARTED,
+    Status, TOOL_MISSING, Verdict, kubectl_command,
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe;
@@ -57,10 +57,12 @@ const POD_LOST: &str = "pod-lost";
 /// A shell's exit code where the program is not there.
 const NOT_FOUND: i32 = 127;
 /// Causes that say nothing about a node: tools that are missing or too old, files that were refused, panics of the
-/// harness, reports that were never read, a quota, a full disk, pods that ended or that mpirun did not reach, and an MPI
-/// that srun does not know.
-const OF_NO_NODE: [&str; 11] = [
+/// harness, reports that were never read, a quota, a full disk, pods that ended or that mpirun did not reach, an MPI
+/// that srun does not know, a step that it never started, and one whose permission had expired.
+const OF_NO_NODE: [&str; 13] = [
+    CREDENTIAL_EXPIRED,
     MPI_REFUSED,
+    STEP_NOT_STARTED,
     TOOL_MISSING,
     TOOL_REFUSED,
     OUTPUT_REFUSED,
@@ -100,6 +102,10 @@ fn refused(index: &CaseIndex, job: &str) -> Option<Gate> {
 fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
     let failure = analysis.and_then(|analysis| analysis.failure.as_ref());
     let data_wrong = analysis.is_some_and(|analysis| analysis.data_wrong);
+    // Whatever the harness, Slurm or the script's own end made of the wait.
+    if let Some(failure) = failure.filter(|failure| failure.cause == STEP_NOT_STARTED) {
+        return step_not_started(&failure.evidence);
+    }
     if let Ended::Exited { code } = end {
         let workload = &data.case.workload;
         if let (job::script::EXIT_NO_TOOL, Some(tool)) = (*code, workload.flow_tool()) {

@@ -58,6 +58,60 @@ fn an_mpi_that_srun_does_not_know_is_a_common_failure_of_a_single_job_too() {
 }
 
 #[test]
+fn a_step_that_never_started_is_no_hang_and_blames_no_node() {
+    use model::artefact::STEP_NOT_STARTED;
+    let line = "srun: Job 2 step creation still disabled, retrying (Requested nodes are busy)";
+    for end in [
+        Ended::TimeLimit { limit_s: 60 },
+        Ended::Stall { stall_s: 60, last: String::new() },
+        Ended::Killed { signal: 15 },
+        Ended::Exited { code: 1 },
+    ] {
+        let mut world = both_failed([&[line], &[line]]);
+        for record in &mut world.jobs.jobs {
+            record.end = end.clone();
+        }
+        for analysis in world.analysis.jobs.values_mut() {
+            let cause = STEP_NOT_STARTED.to_owned();
+            analysis.failure = Some(WorkloadFailure { cause, node: None, evidence: line.into() });
+        }
+        let Judged { verdict, outcomes } = world.judged();
+        let common = verdict.common_failure.expect("a common failure");
+        assert_eq!((common.cause.as_str(), common.jobs), (STEP_NOT_STARTED, 2), "{end:?}");
+        assert!(common.check.contains("`squeue --steps`"), "{common:?}");
+        let of_all = &verdict.verdicts[0];
+        assert_eq!((of_all.status, of_all.cause.as_deref()), (Status::Error, Some(STEP_NOT_STARTED)));
+        assert!(of_all.message.contains(&format!("no step of the workload started: {line}")), "{of_all:?}");
+        assert!(outcomes.jobs.is_empty(), "{:?}", outcomes.jobs);
+        // One of two is no sign of its node either.
+        world.jobs.jobs[1].end = Ended::Exited { code: 0 };
+        world.analysis.jobs.insert("n2".into(), JobAnalysis::default());
+        let Judged { verdict, outcomes } = world.judged();
+        assert_eq!(verdict.common_failure, None, "{end:?}");
+        assert!(outcomes.jobs.iter().all(|outcome| outcome.job != "n1"), "{:?}", outcomes.jobs);
+    }
+}
+
+#[test]
+fn a_credential_that_expired_on_a_jobs_only_node_is_no_sign_of_that_node() {
+    use model::artefact::CREDENTIAL_EXPIRED;
+    let line = "srun: error: Task launch for StepId=7.0 failed on node n1: Job credential expired";
+    let mut world = both_failed([&[line], &[]]);
+    world.jobs.jobs[1].end = Ended::Exited { code: 0 };
+    let cause = CREDENTIAL_EXPIRED.to_owned();
+    world.analysis.jobs.insert(
+        "n1".into(),
+        JobAnalysis {
+            failure: Some(WorkloadFailure { cause, node: None, evidence: line.into() }),
+            ..JobAnalysis::default()
+        },
+    );
+    let Judged { verdict, outcomes } = world.judged();
+    assert_eq!(verdict.verdicts[0].cause.as_deref(), Some(CREDENTIAL_EXPIRED));
+    assert!(outcomes.jobs.iter().all(|outcome| outcome.job != "n1"), "{:?}", outcomes.jobs);
+}
+
+#[test]
 fn a_job_that_was_not_started_says_nothing_of_the_others_failure() {
     let words: [&[&str]; 2] = [&["no MPI"], &["no MPI"]];
     for end in [
