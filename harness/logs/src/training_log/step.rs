@@ -194,6 +194,9 @@ pub struct StepLine {
     /// the last digit is no unit.
     #[serde(skip)]
     pub decimals: Option<(i8, i8)>,
+    /// Those of `tokens_per_gpu_s`, where the program computes it from the time, too.
+    #[serde(skip)]
+    pub token_decimals: Option<i8>,
     /// The best figures of all lines of this step, where they differ; its own are the slowest.
     #[serde(skip)]
     pub fastest: Option<Box<Fastest>>,
