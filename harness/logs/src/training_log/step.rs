@@ -154,6 +154,9 @@ pub struct StepLine {
     /// Whether the program logs a running mean of the last steps instead of this one's time.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_running_mean: bool,
+    /// Whether the program printed no number of the step, so that `iteration` counts its lines.
+    #[serde(skip)]
+    pub is_counted: bool,
     /// As logged; of several lines, the lowest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples_per_s: Option<f64>,
