@@ -16,7 +16,8 @@ fn nanotron(step: u64, ms: &str, tflops: &str) -> String {
     let scale = if ms.ends_with(['K', 'k']) { 1e3 } else { 1.0 };
     let ms_value = ms.trim_end_matches(['K', 'k']).parse::<f64>().expect("a number") * scale;
     let thousands = 14_672.0 / ms_value;
-    let tokens = format!("{thousands:.0$}K", if thousands < 10.0 { 2 } else { 1 });
+    let digits = if thousands < 10.0 { 2 } else { 1 };
+    let tokens = format!("{thousands:.digits$}K");
     format!(
         "\x1b[2;3m07/02/2024 21:51:23 [INFO|DP=0|PP=0|TP=0|ip-10-0-162-233]\x1b[0m: iteration: {step} / 20 | consumed_tokens: 1.05M | \
          elapsed_time_per_iteration_ms: {ms} | tokens_per_sec: 89.9K | tokens_per_sec_per_gpu: {tokens} | global_batch_size: 256 | \
