@@ -67,11 +67,16 @@ pub fn parse(text: &str, line: u64) -> Option<TimedOut> {
 pub fn reached(text: &str, line: u64) -> Option<Reached> {
     let (before, rest) =
         text.split_once("ast enqueued NCCL work: ").or_else(|| text.split_once("ast enqueued work: "))?;
-    let (enqueued, rest) = rest.split_once(", last completed ")?;
+    let (enqueued, rest) = digits(rest)?;
+    // Since May 2026 PyTorch may put the last call that was started between them.
+    let (between, rest) = rest.split_once(", last completed ")?;
+    if !(between.is_empty() || between.starts_with(", last started ")) {
+        return None;
+    }
     let (completed, _) = digits(rest.strip_prefix("NCCL ").unwrap_or(rest).strip_prefix("work: ")?)?;
     let group = group(before).map(|group| group.chars().take(LONGEST_GROUP).collect());
     let rank = known_rank(before)?;
-    Some(Reached { line, rank, group, enqueued: enqueued.parse().ok()?, completed })
+    Some(Reached { line, rank, group, enqueued, completed })
 }
 
 /// The rank among all of the job that wrote an error of its watchdog or of its dump.
@@ -196,6 +201,8 @@ mod tests {
         for words in [
             "Received a dump signal due to a collective timeout from  rank 1 and we will try our best to dump the debug info. Last enqueued NCCL work: 811, last completed NCCL work: 807.This is most likely",
             "failure detected by watchdog at work sequence id: 808 PG status: last enqueued work: 811, last completed work: 807",
+            "failure detected by watchdog at work sequence id: 808 PG status: last enqueued work: 811, last started work: 808 \
+             (ALLREDUCE), last completed work: 807",
         ] {
             let text = format!("{front}{words}");
             let expected = Reached {
@@ -210,5 +217,6 @@ mod tests {
         }
         assert_eq!(reached("last enqueued NCCL work: 9, last completed NCCL work: 6", 1), None, "of no rank");
         assert_eq!(reached(&text.replace("work: 9", "work: "), 4), None);
+        assert_eq!(reached(&text.replace("work: 9", "work: 9 [rank7]: torn"), 4), None);
     }
 }

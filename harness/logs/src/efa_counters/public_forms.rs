@@ -163,7 +163,10 @@ fn read_exporter(text: &[u8], file: &str) -> Result<Vec<Totals>, NotUnderstood> 
         let value = value.split(' ').next().unwrap_or_default();
         let total =
             scientific(value).ok_or_else(|| bad(format!("value is not a whole number: `{value}`")))?;
-        devices.entry(device.to_owned()).or_default().insert(counter.to_owned(), total);
+        // Two scrapes, or those of two nodes: neither is the total.
+        if devices.entry(device.to_owned()).or_default().insert(counter.to_owned(), total).is_some() {
+            return Err(bad(format!("duplicate counter: `{counter}` of {device}")));
+        }
     }
     let totals: Vec<Totals> =
         devices.into_iter().map(|(device, counters)| Totals { device, counters }).collect();
@@ -195,7 +198,10 @@ fn read_listing(text: &[u8], file: &str) -> Result<Totals, NotUnderstood> {
             };
             return Err(NotUnderstood { file: file.to_owned(), line: number, why });
         };
-        counters.insert(name.to_owned(), value);
+        if counters.insert(name.to_owned(), value).is_some() {
+            let why = format!("duplicate counter: `{name}`");
+            return Err(NotUnderstood { file: file.to_owned(), line: number, why });
+        }
     }
     if counters.is_empty() {
         return Err(NotUnderstood {

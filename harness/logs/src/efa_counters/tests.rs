@@ -171,6 +171,7 @@ fn what_rdma_statistic_and_more_print_is_read_by_device() {
 fn totals_that_are_cut_or_contradict_each_other_are_refused_with_their_line() {
     let colons = "::::::::::::::\n";
     let path = "/sys/class/infiniband/d/ports/1/hw_counters/a\n";
+    let scraped = "node_amazonefa_a{device=\"d\",port=\"1\"} ";
     for (text, why) in [
         ("link d/1 a 1 b", "f:1: no value: `b`"),
         ("link d/1 a 1\nlink e/1\n", "f:1: no counter of e"),
@@ -186,6 +187,8 @@ fn totals_that_are_cut_or_contradict_each_other_are_refused_with_their_line() {
         ("[{\"ifname\":\"d\",\"port\":1}]", "f:1: no counter of d"),
         ("[", "f:1: broken JSON of `rdma statistic`: EOF while parsing a list at line 1 column 1"),
         ("", "f:1: file is empty"),
+        ("a :1\nb :2\na :3\n", "f:3: duplicate counter: `a`"),
+        (&format!("{scraped}1\n{scraped}2\n"), "f:2: duplicate counter: `a` of d"),
     ] {
         let error = read_totals(text.as_bytes(), "f").expect_err(text).to_string();
         assert_eq!(error, why, "{text}");

@@ -107,6 +107,11 @@ fn dump(root: Node<'_>, known: &mut KnownRanks) -> Result<Dump, String> {
         return Err("a bare list: a dump of before version 2.0, which is not read".to_owned());
     }
     let version = root.get("version").and_then(Node::text);
+    let major = version.as_deref().and_then(|version| version.split('.').next());
+    // PyTorch 2.3 numbers its dumps from 1.1 on, of which the first have no `pg_config`.
+    if let (Some("1"), Some(version), Some(_)) = (major, &version, root.get("entries")) {
+        return Err(format!("dump of version {version}, known: 2.x, which PyTorch 2.4 and later write"));
+    }
     let config = root.get("pg_config").and_then(Node::items);
     let (Some(version), Some(config)) = (version, config) else {
         return Err("no dump of PyTorch's flight recorder: `version` or `pg_config` is absent".to_owned());

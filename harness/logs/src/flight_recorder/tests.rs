@@ -431,6 +431,10 @@ fn broken_and_hostile_files_are_refused_with_the_reason() {
     assert_eq!(refuse(b"[]"), "a bare list: a dump of before version 2.0, which is not read");
     assert_eq!(refuse(b"{}"), "no dump of PyTorch's flight recorder: `version` or `pg_config` is absent");
     assert_eq!(refuse(br#"{"version": "3.0", "pg_config": {}}"#), "dump of version 3.0, known: 2.x");
+    let older = "dump of version 1.4, known: 2.x, which PyTorch 2.4 and later write";
+    for config in ["", ", \"pg_config\": {}"] {
+        assert_eq!(refuse(format!("{{\"version\": \"1.4\", \"entries\": []{config}}}").as_bytes()), older);
+    }
     assert_eq!(
         refuse(br#"{"version": "2.9", "pg_config": {"0": {"name": "0", "ranks": "__import__('os')"}}}"#),
         "`ranks` of a group is no list of numbers"

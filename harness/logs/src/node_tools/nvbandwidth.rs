@@ -55,6 +55,9 @@ impl From<NoResult> for NoRates {
 /// Rates in GB/s by row and column; nothing where a pair does not exist.
 pub type Matrix = Vec<Vec<Option<f64>>>;
 
+/// How a test is called that the output does not name.
+const NAMELESS: &str = "a test without a name";
+
 /// Of a node: more GPUs or pairs than that are none.
 const MOST: usize = 256;
 
@@ -189,6 +192,11 @@ fn lines(text: &str) -> Result<Bandwidths, NoResult> {
                 let other = open.take().filter(|open| open.name != name);
                 read.tests.extend(other.map(|open| open.close(None)));
                 read.tests.push(Test { name, rates: Err(NoRates::Waived) });
+            }
+            // Newer releases name in the text only the tests that they run.
+            ["Waived:", ..] => {
+                read.tests.extend(open.take().map(|open| open.close(None)));
+                read.tests.push(Test { name: NAMELESS.to_owned(), rates: Err(NoRates::Waived) });
             }
             ["SUM", name, sum] if open.as_ref().is_some_and(|open| open.name == *name) => {
                 let sum = sum.parse().map_err(|_| format!("the sum of {} is no number", short(name)))?;

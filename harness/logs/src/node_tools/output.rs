@@ -92,16 +92,12 @@ fn has_key(text: &str, key: &str) -> bool {
 }
 
 /// What is known and not read: its texts, what it is, and what to do.
-const OTHERS: [(&[&str], &str, &str); 20] = [
+const OTHERS: [(&[&str], &str, &str); 28] = [
     (&["=NVSMI LOG="], "`nvidia-smi -q`", PROBE),
     (&["<nvidia_smi_log"], "`nvidia-smi -q -x`", PROBE),
     (&["| NVIDIA-SMI "], "`nvidia-smi`", PROBE),
     (&["GPU0", "CPU Affinity"], "`nvidia-smi topo -m`", PROBE),
-    (
-        &["UUID: GPU-", "Link 0:"],
-        "`nvidia-smi nvlink`",
-        "suites `node-*` read the state of links before and after a load",
-    ),
+    (&["UUID: GPU-", "Link 0:"], "`nvidia-smi nvlink`", LINKS),
     (
         &["NVLINK Error Counts"],
         "`dcgmi nvlink -e`",
@@ -112,12 +108,25 @@ const OTHERS: [(&[&str], &str, &str); 20] = [
         "`dcgmi nvlink -e -j`",
         "suites `node-*` count errors of links while a load runs",
     ),
-    (
-        &["NvLink Link Status"],
-        "`dcgmi nvlink -s`",
-        "suites `node-*` read the state of links before and after a load",
-    ),
+    (&["NvLink Link Status"], "`dcgmi nvlink -s`", LINKS),
     (&["GPUs found.", "GPU ID"], "`dcgmi discovery`", PROBE),
+    (
+        &["Health Monitor Report"],
+        "`dcgmi health`",
+        "suites `node-*` read errors of GPUs and the kernel's log",
+    ),
+    (&["|-----  Execution Stats"], "`dcgmi stats`", "suites `node-*` read GPUs while a load runs"),
+    (&["NIC statistics:"], "`ethtool -S`", "`harness logs efa` reads counters of EFA devices"),
+    (&["CA '", "CA type:", "Port 1:"], "`ibstat`", LINKS),
+    (&["smartctl", "smart_status"], "smartctl", "use fio for disks"),
+    (&["smartctl", "www.smartmontools.org"], "smartctl", "use fio for disks"),
+    // The names of its other values differ between its text, its JSON and smartctl's.
+    (&["critical_warning", "host_read_commands"], "`nvme smart-log`", "use fio for disks"),
+    (
+        &["Python v", "Thread ", "): \"MainThread\""],
+        "`py-spy dump`",
+        "`harness logs flight-recorder` reads where ranks wait",
+    ),
     (&["LnkCap:"], "`lspci -vv`", "suites `node-*` read PCIe links under load"),
     (&["<topology", "hwloc"], "hwloc's topology", "it holds no result"),
     (&["<system version="], "NCCL's topology file", "it holds no result"),
@@ -139,6 +148,7 @@ const OTHERS: [(&[&str], &str, &str); 20] = [
     ),
 ];
 
+const LINKS: &str = "suites `node-*` read the state of links before and after a load";
 const PROBE: &str = "`harness inventory probe` reads the state of GPUs itself";
 
 /// What each program in a text printed, by label; an error that says why there is nothing.
@@ -346,6 +356,26 @@ mod tests {
                 "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n",
                 "fi_pingpong: not read; ",
             ),
+            ("NIC statistics:\n     tx_packets: 7\n", "`ethtool -S`: not read; "),
+            ("CA 'mlx5_0'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Active\n", "`ibstat`: not read; "),
+            (
+                "{\"smartctl\": {\"version\": [7, 4]}, \"smart_status\": {\"passed\": true}}",
+                "smartctl: not read; ",
+            ),
+            (
+                "{\"critical_warning\":0,\"percent_used\":3,\"host_read_commands\":7}",
+                "`nvme smart-log`: not read; ",
+            ),
+            (
+                "smartctl 7.4 2023-08-01\nCopyright (C) 2002-23, www.smartmontools.org\n",
+                "smartctl: not read; ",
+            ),
+            (
+                "Process 7: python train.py\nPython v3.10.12\n\nThread 7 (idle): \"MainThread\"\n",
+                "`py-spy dump`: not read; ",
+            ),
+            ("| Health Monitor Report |\n", "`dcgmi health`: not read; "),
+            ("| GPU ID: 0 |\n|-----  Execution Stats  ---+\n", "`dcgmi stats`: not read; "),
         ] {
             assert!(why(text).starts_with(what), "{text}");
         }

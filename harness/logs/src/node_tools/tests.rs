@@ -218,6 +218,8 @@ fn a_test_of_nvbandwidth_that_failed_is_a_failure_and_one_that_is_cut_a_finding(
         (" 0\n0 4.0\n", 0, 1),
         (" 0\n0 4.0\nSUM b 8.0\n", 0, 1),
         (" 0\n0 4.0\nSUM b 4.0\nWaiving c.\n", 0, 0),
+        (" 0\n0 4.0\nSUM b 4.0\nWaived: \n", 0, 0),
+        ("Waived: \n", 0, 1),
     ];
     for (rest, failures, findings) in table {
         let outputs = super::output::read(&format!("{head}{rest}")).expect(rest);
@@ -229,6 +231,17 @@ fn a_test_of_nvbandwidth_that_failed_is_a_failure_and_one_that_is_cut_a_finding(
         );
         assert_eq!(output.rows[0].value, Some(55.1), "{rest}");
     }
+}
+
+#[test]
+fn a_waived_test_of_nvbandwidth_that_has_no_name_is_a_row() {
+    let read =
+        nvbandwidth::read("nvbandwidth Version: v0.8\nRunning a.\n 0\n0 55.10\n\nSUM a 55.10\n\nWaived: \n");
+    let tests = read.expect("read").tests;
+    let last = tests.last().map(|test| (test.name.as_str(), test.rates.clone()));
+    assert_eq!((tests.len(), last), (2, Some(("a test without a name", Err(nvbandwidth::NoRates::Waived)))));
+    let alone = nvbandwidth::read("nvbandwidth Version: v0.8\nWaived: \n").expect("read");
+    assert_eq!(alone.tests.len(), 1);
 }
 
 #[test]

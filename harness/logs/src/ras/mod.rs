@@ -237,11 +237,17 @@ impl Reader {
             }
         };
         if found.reports.is_empty() && found.events.is_empty() && found.findings.is_empty() {
-            let reason = match text.trim().is_empty() {
-                true => "the file is empty".to_owned(),
-                false => "no report of NCCL RAS; expected the output of `ncclras`, text or JSON".to_owned(),
+            let reason = match text.trim() {
+                "" => "the file is empty",
+                text if text.contains(" NCCL DIAG ") => {
+                    "diagnostics of NCCL RAS, which are not read; ask `ncclras` for the status without diagnostics"
+                }
+                text if text.contains("BUSY: diagnostics already in progress") => {
+                    "RAS was busy with diagnostics and gave no report; ask again"
+                }
+                _ => "no report of NCCL RAS; expected the output of `ncclras`, text or JSON",
             };
-            return Err(NotUnderstood { reason });
+            return Err(NotUnderstood { reason: reason.to_owned() });
         }
         self.log.reports.extend(found.reports);
         self.log.events.extend(found.events);

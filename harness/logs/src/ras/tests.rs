@@ -288,6 +288,9 @@ fn what_is_no_report_is_refused_with_the_reason() {
     let refuse = |text: &str| Reader::default().read(text.as_bytes(), "x").expect_err(text).reason;
     assert_eq!(refuse(" \n"), "the file is empty");
     assert_eq!(refuse("prose\n"), "no report of NCCL RAS; expected the output of `ncclras`, text or JSON");
+    let diagnostics = "n1:4711 NCCL DIAG all checks passed\n";
+    assert!(refuse(diagnostics).starts_with("diagnostics of NCCL RAS, which are not read"));
+    assert!(refuse("BUSY: diagnostics already in progress\n").starts_with("RAS was busy with diagnostics"));
     assert_eq!(refuse("{\"rank\": 0}"), "JSON without `communicators`, which is no report of NCCL RAS");
     assert_eq!(refuse("{\"communicators\": ["), "truncated JSON: the report is incomplete");
     let large = vec![b' '; MOST_BYTES + 1];

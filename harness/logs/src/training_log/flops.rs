@@ -1,7 +1,7 @@
-//! Megatron, nanotron and MaxText compute TFLOP/s from the batch and the time that they print beside it, so TFLOP/s times
-//! time is one number for all steps of a batch. It is another one where a restart has another number of GPUs, and different
-//! in each step where lengths of sequences count: neither contradicts anything. A step does that stands alone between two
-//! that agree, in a run of which at least half agree with them.
+//! Megatron, nanotron and MaxText compute TFLOP/s, the latter two also tokens/s, from the batch and the time that they print
+//! beside it, so rate times time is one number for all steps of a batch. It is another one where a restart has another
+//! number of GPUs, and different in each step where lengths of sequences count: neither contradicts anything. A step does
+//! that stands alone between two that agree, in a run of which at least half agree with them.
 
 use super::gather::Series;
 use super::step::{Dialect, StepLine};
@@ -12,11 +12,30 @@ use std::collections::BTreeMap;
 /// Code of the finding that TFLOP/s and time of a step contradict those of the others.
 pub const CODE: &str = "training-disagrees";
 
-/// TFLOP of one GPU in one step, as exactly as the printed digits show.
-fn flops(step: &StepLine) -> Option<Range> {
-    let ((seconds, rate), (of_time, of_rate)) = step.seconds.zip(step.tflops_per_gpu).zip(step.decimals)?;
+/// A rate of one GPU that follows from the time beside it.
+struct Rate {
+    name: &'static str,
+    /// What comes of it times the time.
+    work: &'static str,
+    /// Its value, and the decimals that it is printed with.
+    printed: fn(&StepLine) -> Option<(f64, i8)>,
+}
+
+const RATES: [Rate; 2] = [
+    Rate {
+        name: "TFLOP/s",
+        work: "TFLOP",
+        printed: |step| step.tflops_per_gpu.zip(step.decimals.map(|(_, of_rate)| of_rate)),
+    },
+    Rate { name: "tokens/s", work: "tokens", printed: |step| step.tokens_per_gpu_s.zip(step.token_decimals) },
+];
+
+/// The work of one GPU in one step, as exactly as the printed digits show.
+fn work(step: &StepLine, rate: &Rate) -> Option<Range> {
+    let (seconds, (of_time, _)) = step.seconds.zip(step.decimals)?;
+    let (rate, of_rate) = (rate.printed)(step)?;
     let half = |decimals: i8| 0.5 * 0.1_f64.powi(i32::from(decimals));
-    // Of lines that differ, time and TFLOP/s may be of two ranks.
+    // Of lines that differ, time and rate may be of two ranks.
     let is_plain = step.fastest.is_none() && seconds > 0.0 && rate > 0.0 && (seconds * rate).is_finite();
     is_plain.then(|| Range::around(seconds, half(of_time) / 1e3).times(Range::around(rate, half(of_rate))))
 }
@@ -29,18 +48,23 @@ pub(super) fn conflicting_steps(series: &Series) -> Option<Finding> {
     if !matches!(series.dialect, Dialect::Megatron | Dialect::Nanotron | Dialect::Maxtext) {
         return None;
     }
+    // A wrong time contradicts both rates: one finding is enough.
+    RATES.iter().find_map(|rate| conflicting_rates(series, rate))
+}
+
+fn conflicting_rates(series: &Series, rate: &Rate) -> Option<Finding> {
     // Only Megatron's batch grows while the run goes on, and only it prints every batch exactly.
     let batch = |step: &StepLine| step.global_batch.or((series.dialect != Dialect::Megatron).then_some(0));
     let mut by_batch: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for (batch, flops) in series.steps.iter().filter_map(|step| batch(step).zip(flops(step))) {
-        by_batch.entry(batch).or_default().push(middle(flops));
+    for (batch, work) in series.steps.iter().filter_map(|step| batch(step).zip(work(step, rate))) {
+        by_batch.entry(batch).or_default().push(middle(work));
     }
     by_batch.values_mut().for_each(|all| all.sort_by(f64::total_cmp));
-    let is_usual = |batch: u64, flops: Range| {
+    let is_usual = |batch: u64, work: Range| {
         let all = by_batch.get(&batch).map_or(&[][..], Vec::as_slice);
-        let width = flops.high - flops.low;
-        let below = all.partition_point(|it| *it < flops.low - width / 2.0);
-        let upto = all.partition_point(|it| *it <= flops.high + width / 2.0);
+        let width = work.high - work.low;
+        let below = all.partition_point(|it| *it < work.low - width / 2.0);
+        let upto = all.partition_point(|it| *it <= work.high + width / 2.0);
         2 * (upto - below) >= all.len()
     };
     // A run that goes on may have other GPUs.
@@ -51,7 +75,7 @@ pub(super) fn conflicting_steps(series: &Series) -> Option<Finding> {
         if [before, after].iter().any(|it| batch(it) != Some(of_step)) {
             return None;
         }
-        let (low, this, high) = (flops(before)?, flops(step)?, flops(after)?);
+        let (low, this, high) = (work(before, rate)?, work(step, rate)?, work(after, rate)?);
         let differs = low.meets(high) && !this.meets(low) && !this.meets(high);
         let is_one = differs && is_usual(of_step, low) && !begins_again(step) && !begins_again(after);
         is_one.then_some((step, this, low))
@@ -59,9 +83,10 @@ pub(super) fn conflicting_steps(series: &Series) -> Option<Finding> {
     let mut alone = alone.peekable();
     let (step, this, usual) = alone.next()?;
     let more = 1 + alone.count();
-    let (rate, seconds) = step.tflops_per_gpu.zip(step.seconds)?;
+    let ((value, _), seconds) = (rate.printed)(step).zip(step.seconds)?;
+    let (name, made) = (rate.name, rate.work);
     let why = format!(
-        "{}: {rate} TFLOP/s x {seconds} s at iteration {} is {:.1} TFLOP, {:.1} before and after; first of {more}",
+        "{}: {value} {name} x {seconds} s at iteration {} is {:.1} {made}, {:.1} before and after; first of {more}",
         series.render(),
         step.iteration,
         middle(this),

@@ -79,6 +79,11 @@ impl Series {
         has_means && 2 * apart > self.steps.len().saturating_sub(1)
     }
 
+    /// Whether no line has the number of its step: each may stand for several.
+    pub(crate) fn is_counted(&self) -> bool {
+        !self.steps.is_empty() && self.steps.iter().all(|step| step.is_counted)
+    }
+
     /// How it is called where it is spoken of.
     pub fn render(&self) -> String {
         let who = if self.who.is_empty() { String::new() } else { format!(" of rank {}", self.who) };

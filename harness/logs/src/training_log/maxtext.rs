@@ -36,7 +36,10 @@ fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
                 step.tflops_per_gpu = Some(number(key, value)?);
                 of_flops = decimals(value);
             }
-            "Tokens/s/device" => step.tokens_per_gpu_s = Some(number(key, value)?),
+            "Tokens/s/device" => {
+                step.tokens_per_gpu_s = Some(number(key, value)?);
+                step.token_decimals = decimals(value);
+            }
             "loss" => step.loss = Some(number(key, value)?),
             "grad_norm" => step.grad_norm = Some(number(key, value)?),
             _ => {}

@@ -178,7 +178,9 @@ impl Ends {
         let text = &*plain.text;
         let parsed = pipes::parse(text).or_else(|| parse_line(text));
         let parsed = parsed.or_else(|| self.bars.parse(&plain.tag, text));
-        Some(parsed?.ok()?.step.iteration)
+        let step = parsed?.ok()?.step;
+        // A line without a number may stand for several steps.
+        (!step.is_counted).then_some(step.iteration)
     }
 }
 

@@ -47,6 +47,7 @@ fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
     }
     step.seconds = milliseconds.map(|milliseconds| milliseconds / 1000.0);
     step.decimals = milliseconds.and_then(decimals).zip(step.tflops_per_gpu.and_then(decimals));
+    step.token_decimals = step.tokens_per_gpu_s.and_then(decimals);
     match (step.seconds, step.loss, is_whole) {
         (Some(_), Some(_), true) => Ok(step),
         (None, ..) => Err(Garbled { what: "no step time".to_owned() }),

@@ -4,11 +4,16 @@
 const FORMS: &[(&str, &[&str])] = &[
     ("events of MLPerf, which hold no step's time", &[":::MLLOG "]),
     ("rates of fairseq, which are means between lines", &["| train_inner | "]),
-    ("iterations of LitGPT, which may be parts of a step", &["iter ", " step ", " | iter time: "]),
+    (LITGPT, &["iter ", " step ", " | iter time: "]),
+    // Of 2023, also those of lit-gpt, Lit-LLaMA and TinyLlama.
+    (LITGPT, &["iter ", ": loss ", ", time: ", "ms"]),
+    (LITGPT, &["iter ", ": loss ", ", iter time: ", "ms"]),
     ("bars of Levanter, which round the number of a step", &["Progress on:train ", "it rate:"]),
     ("older timers of DeepSpeed, which name no step", &["SamplesPerSec="]),
     ("timers of DeepSpeed, which name no step", &["time (ms) | ", "microstep: "]),
 ];
+
+const LITGPT: &str = "iterations of LitGPT, which may be parts of a step";
 
 /// Why a line that is none of a step is not read as one.
 pub(super) fn reason(text: &str) -> Option<&'static str> {
@@ -36,6 +41,15 @@ mod tests {
             ),
             (
                 "Epoch 1 | iter 64 step 2 | loss train: 3.101, val: n/a | iter time: 123.45 ms (step) remaining time: 0:01:02",
+                "iterations of LitGPT, which may be parts of a step",
+            ),
+            (
+                "iter 3 step 0: loss 2.1834, time: 1234.56ms",
+                "iterations of LitGPT, which may be parts of a step",
+            ),
+            ("iter 3: loss 2.1834, time: 1234.56ms", "iterations of LitGPT, which may be parts of a step"),
+            (
+                "iter 31 step 4: loss 10.4123, iter time: 912.34ms (optimizer.step) remaining time: 12.3 hours. ",
                 "iterations of LitGPT, which may be parts of a step",
             ),
             (

@@ -154,6 +154,9 @@ pub struct StepLine {
     /// Whether the program logs a running mean of the last steps instead of this one's time.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_running_mean: bool,
+    /// Whether the program printed no number of the step, so that `iteration` counts its lines.
+    #[serde(skip)]
+    pub is_counted: bool,
     /// As logged; of several lines, the lowest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples_per_s: Option<f64>,
@@ -194,6 +197,9 @@ pub struct StepLine {
     /// the last digit is no unit.
     #[serde(skip)]
     pub decimals: Option<(i8, i8)>,
+    /// Those of `tokens_per_gpu_s`, where the program computes it from the time, too.
+    #[serde(skip)]
+    pub token_decimals: Option<i8>,
     /// The best figures of all lines of this step, where they differ; its own are the slowest.
     #[serde(skip)]
     pub fastest: Option<Box<Fastest>>,

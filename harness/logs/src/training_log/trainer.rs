@@ -33,20 +33,37 @@ pub(super) fn summary(text: &str) -> Option<TrainerSummary> {
     })
 }
 
-/// Dictionaries without a bar are counted: where the summary has many more steps, each stands for several of them.
-pub(super) fn unnumbered(series: &[Series], summary: Option<&TrainerSummary>) -> Option<Finding> {
-    let steps = |summary: &TrainerSummary| (summary.seconds * summary.steps_per_s).round();
-    let (total, one) = (steps(summary?), series.iter().find(|it| it.dialect == Dialect::Trainer)?);
-    let is_counted = (1..).zip(&one.steps).all(|(at, step)| step.iteration == at && step.of.is_none());
-    let (lines, last) = (one.steps.len(), one.steps.last()?);
-    // Its rate is rounded.
-    if !is_counted || total <= 1.5 * lines as f64 {
-        return None;
+impl TrainerSummary {
+    /// How many steps the run had, by its time and its rate, which is rounded to three decimals: the fewest and the most.
+    fn steps(&self) -> (f64, f64) {
+        const HALF: f64 = 0.0005;
+        (self.seconds * (self.steps_per_s - HALF) - 0.5, self.seconds * (self.steps_per_s + HALF) + 0.5)
     }
-    let why = format!(
-        "{}: {lines} lines without a step's number, {total} steps by its summary: a line stands for several",
-        one.render()
-    );
+
+    /// How many steps the lines of a series stand for, where they are counted and the run had many more steps than lines.
+    /// Of the numbers that fit, it is the one that was planned.
+    pub fn steps_of(&self, series: &Series, planned: Option<u64>) -> Option<u64> {
+        let total = (self.seconds * self.steps_per_s).round();
+        if !series.is_counted() || total <= 1.5 * series.steps.len() as f64 {
+            return None;
+        }
+        let (fewest, most) = self.steps();
+        let fits = |planned: &u64| (fewest..=most).contains(&(*planned as f64));
+        Some(planned.filter(fits).unwrap_or(total as u64))
+    }
+}
+
+/// Dictionaries without a bar are counted, and nothing but the summary says for how many steps each stands.
+pub(super) fn unnumbered(series: &[Series], summary: Option<&TrainerSummary>) -> Option<Finding> {
+    let one = series.iter().find(|it| it.is_counted())?;
+    let (lines, last) = (one.steps.len(), one.steps.last()?);
+    let what = match summary {
+        Some(summary) => {
+            format!("{} steps by its summary: a line stands for several", summary.steps_of(one, None)?)
+        }
+        None => "and no summary: a line may stand for several steps".to_owned(),
+    };
+    let why = format!("{}: {lines} lines without a step's number, {what}", one.render());
     Some(Finding::new("training-gap", why).line(last.line))
 }
 
@@ -89,6 +106,7 @@ impl Bars {
         // ms-swift and others print the number of the step in the dictionary itself.
         let own = value("global_step/max_steps").or_else(|| value("global_step")).or_else(|| value("step"));
         let own = own.and_then(own_step);
+        let is_counted = own.is_none() && drawn.at == 0;
         let (iteration, of) = match (own, drawn.at) {
             (Some(own), _) => own,
             (None, 0) => {
@@ -107,6 +125,7 @@ impl Bars {
             Ok(StepLine {
                 iteration,
                 of,
+                is_counted,
                 seconds,
                 is_running_mean: seconds.is_some(),
                 loss: Some(number("loss", loss)?),
@@ -162,6 +181,32 @@ mod tests {
         assert_eq!(found(false, "0.952"), [why]);
         assert_eq!(found(false, "0.159"), Vec::<String>::new(), "five steps");
         assert_eq!(found(true, "0.952"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn lines_without_numbers_and_summary_are_not_taken_for_single_steps() {
+        let found = |more: &str| {
+            let text = format!("{{'loss': 2.5, 'epoch': 0.1{more}}}\n").repeat(3);
+            let log = super::super::read(text.as_bytes()).expect("read");
+            log.findings.into_iter().map(|it| it.message).collect::<Vec<String>>()
+        };
+        let why =
+            "trainer: 3 lines without a step's number, and no summary: a line may stand for several steps";
+        assert_eq!(found(""), [why]);
+        assert_eq!(found(", 'step': 1"), Vec::<String>::new(), "three ranks at one step");
+    }
+
+    #[test]
+    fn the_steps_that_counted_lines_stand_for_are_those_of_the_summary() {
+        let log = super::super::read(&b"{'loss': 2.5, 'epoch': 0.1}\n{'loss': 2.4, 'epoch': 0.2}\n"[..])
+            .expect("read");
+        // 10,000 s at a rate of 0.12 are 1,195 to 1,205 steps.
+        let summary = TrainerSummary { seconds: 10_000.0, steps_per_s: 0.12, samples_per_s: 1.0 };
+        for (planned, steps) in [(None, 1200), (Some(1203), 1203), (Some(1206), 1200), (Some(2), 1200)] {
+            assert_eq!(summary.steps_of(&log.series[0], planned), Some(steps), "{planned:?}");
+        }
+        let short = TrainerSummary { seconds: 2.0, steps_per_s: 1.0, samples_per_s: 1.0 };
+        assert_eq!(short.steps_of(&log.series[0], Some(2)), None, "as many as lines");
     }
 
     #[test]

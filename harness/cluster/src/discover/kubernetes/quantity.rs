@@ -1,9 +1,9 @@
 //! Quantities of Kubernetes, such as `8`, `191450m`, `1.5Gi` and `1e3`, in thousandths: no processor and no byte is asked for
 //! in smaller parts.
 
-const DECIMAL: [(&str, i32); 9] =
-    [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15)];
-const BINARY: [(&str, u32); 5] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50)];
+const DECIMAL: [(&str, i32); 10] =
+    [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
+const BINARY: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 /// More digits are no quantity of a node.
 const LONGEST: usize = 32;
 
@@ -54,6 +54,9 @@ mod tests {
             ("2061359464Ki", Some(2_061_359_464 * 1024 * 1000)),
             ("2T", Some(2_000_000_000_000_000)),
             ("1e3", Some(1_000_000)),
+            ("1E3", Some(1_000_000)),
+            ("2E", Some(2_000_000_000_000_000_000_000)),
+            ("1Ei", Some((1_u128 << 60) * 1000)),
             ("100n", Some(0)),
             ("1.2345", Some(1234)),
             ("-1", None),

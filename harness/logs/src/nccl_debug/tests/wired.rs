@@ -105,6 +105,8 @@ fn calls_belong_to_the_step_whose_line_follows_them() {
             "\r 12%|#2   | {at}/60 [00:01<00:02, 2.00it/s]\n{{'loss': 3.1, 'grad_norm': 1.0, 'epoch': 0.03}}\n"
         )
     };
+    let unnumbered = "{'loss': 3.1, 'grad_norm': 1.0, 'epoch': 0.03}\n";
+    assert!(log(&(calls(2) + unnumbered + &calls(1) + unnumbered)).steps.is_empty());
     let text = calls(2) + &trainer(1) + &calls(1) + &trainer(2) + &calls(5);
     let expected = [row(1, 4, Operation::AllReduce, 2, 32), row(2, 7, Operation::AllReduce, 1, 16)];
     assert_eq!(log(&text).steps, expected);

@@ -13,9 +13,14 @@ fn maxtext(step: u64, seconds: f64, tflops: f64) -> String {
 }
 
 fn nanotron(step: u64, ms: &str, tflops: &str) -> String {
+    let scale = if ms.ends_with(['K', 'k']) { 1e3 } else { 1.0 };
+    let ms_value = ms.trim_end_matches(['K', 'k']).parse::<f64>().expect("a number") * scale;
+    let thousands = 14_672.0 / ms_value;
+    let digits = if thousands < 10.0 { 2 } else { 1 };
+    let tokens = format!("{thousands:.digits$}K");
     format!(
         "\x1b[2;3m07/02/2024 21:51:23 [INFO|DP=0|PP=0|TP=0|ip-10-0-162-233]\x1b[0m: iteration: {step} / 20 | consumed_tokens: 1.05M | \
-         elapsed_time_per_iteration_ms: {ms} | tokens_per_sec: 89.9K | tokens_per_sec_per_gpu: 11.2K | global_batch_size: 256 | \
+         elapsed_time_per_iteration_ms: {ms} | tokens_per_sec: 89.9K | tokens_per_sec_per_gpu: {tokens} | global_batch_size: 256 | \
          lm_loss: 11 | lr: 0.0001 | model_tflops_per_gpu: {tflops} | hardware_tflops_per_gpu: {tflops} | grad_norm: 25.4 | \
          cuda_memory_allocated: 2.45G\n"
     )
@@ -146,6 +151,18 @@ fn a_time_that_contradicts_the_rate_beside_it_is_a_finding() {
     let all: String = (0..6).map(|at| line(at, tflops[at])).collect();
     assert_eq!(codes(&log(&all)), [""; 0]);
     let bad: String = (0..6).map(|at| line(at, if at == 3 { "49.7" } else { tflops[at] })).collect();
+    assert_eq!(codes(&log(&bad)), ["training-disagrees"]);
+    // The rate of tokens alone is that of another time.
+    let text = nanotron(3, "1.31K", "101").replace("per_gpu: 11.2K", "per_gpu: 22.4K");
+    let bad = log(&(nanotron(1, "1.31K", "101")
+        + &nanotron(2, "1.31K", "101")
+        + &text
+        + &nanotron(4, "1.32K", "100")));
+    let why = "nanotron: 22400 tokens/s x 1.31 s at iteration 3 is 29344.";
+    assert_eq!(codes(&bad), ["training-disagrees"]);
+    assert!(bad.findings[0].message.starts_with(why), "{:?}", bad.findings);
+    let other = honest(6).replace("Tokens/s/device: 4", "Tokens/s/device: 8");
+    let bad: String = (0..10).map(|at| if at == 6 { other.clone() } else { honest(at) }).collect();
     assert_eq!(codes(&log(&bad)), ["training-disagrees"]);
     let bad = log(&TIMM.replace("0.412s, ", "0.206s, "));
     let why = "skipped a step line: time and samples per second are not of the same samples";

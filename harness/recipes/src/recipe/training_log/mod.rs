@@ -216,7 +216,8 @@ fn run(job: &JobInput) -> Output {
     // The steps are those of one rank; NaN on any rank counts.
     let of_nan = [NOT_FINITE, TrainingFinding::GradNotFinite.code(), NAN_ITERATIONS];
     let nan = has_nan || output.findings.iter().any(|it| of_nan.contains(&it.code.as_str()));
-    let logged_steps = put_steps(job, facts, &steps, (nan, garbled_losses), &mut output);
+    let counted = (&steps, time.summary.as_ref());
+    let logged_steps = put_steps(job, facts, counted, (nan, garbled_losses), &mut output);
     put_times(job, (facts, ranks), &time.series, time.summary.as_ref(), &mut output);
     window::put(job, (facts, ranks), &time.series, &mut output);
     weights::put(job, (facts, ranks), &mut output);
@@ -331,12 +332,13 @@ pub(super) fn by_step_time(facts: &TrainingFacts, ranks: u32, seconds: f64) -> T
 fn put_steps(
     job: &JobInput,
     facts: &TrainingFacts,
-    series: &Series,
+    (series, summary): (&Series, Option<&TrainerSummary>),
     (nan, garbled_losses): (bool, bool),
     output: &mut Output,
 ) -> u64 {
     let steps = &series.steps;
-    let logged = logged_steps(steps);
+    let by_summary = summary.and_then(|summary| summary.steps_of(series, facts.steps.map(u64::from)));
+    let logged = by_summary.unwrap_or_else(|| logged_steps(steps));
     let dims = || job.dims();
     output.metrics.push(STEPS.of(dims(), logged as f64));
     let restarts = series.restarts.len() as u64 + u64::from(series.run.saturating_sub(1));

@@ -464,6 +464,22 @@ fn nan_gradients_count_though_the_trainer_prints_a_loss_of_zero() {
     assert_eq!(value(&output, "train.step_time_cv"), None, "one mean has no CV");
 }
 
+#[test]
+fn lines_of_the_trainer_that_stand_for_several_steps_are_no_missing_steps() {
+    let lines: String = (1..=4)
+        .map(|at| format!("{{'loss': {}.5, 'learning_rate': 5e-05, 'epoch': 0.{at}}}\n", 9 - at))
+        .collect();
+    let end = "{'train_runtime': 20.0, 'train_samples_per_second': 32.0, 'train_steps_per_second': 2.0, 'train_loss': 3.1, 'epoch': 1.0}\n";
+    let output = ran(FACTS, &format!("{lines}{end}"), "");
+    assert_eq!(
+        (value(&output, "train.steps"), value(&output, "train.steps_missing")),
+        (Some(40.0), Some(0.0))
+    );
+    assert_eq!(message(&output, ENDED_EARLY), None);
+    let cut = ran(FACTS, &lines, "");
+    assert_eq!((value(&cut, "train.steps"), value(&cut, "train.steps_missing")), (Some(4.0), Some(36.0)));
+}
+
 fn waits(ranks: impl Iterator<Item = u64>) -> String {
     let line = |rank: u64| {
         format!(
