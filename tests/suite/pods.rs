@@ -5,6 +5,8 @@
 mod drain;
 #[path = "pods_elsewhere.rs"]
 mod elsewhere;
+#[path = "pods_hang.rs"]
+mod hang;
 #[path = "pods_leftovers.rs"]
 mod leftovers;
 #[path = "pods_mpi.rs"]
