@@ -291,6 +291,35 @@ fn a_pod_that_ends_while_its_job_runs_costs_that_job_alone_and_has_no_culprit() 
     }
 }
 
+/// As the API server lists a pod once its node has not been heard of for a while.
+const SILENT: &str = r#"{"phase":"Running","podIP":"127.0.0.1","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"work","ready":true,"state":{"running":{}}}]}"#;
+
+#[test]
+fn a_node_that_falls_silent_is_blamed_unless_somebody_has_announced_to_take_it_away() {
+    let check = |announced: &str, blamed: &[&str], why: &str| {
+        let bench = waiting();
+        let ran = while_it_runs(&bench, || {
+            bench.0.write("kube/announced/n2", announced);
+            bench.0.write("kube/nodes/n2", SILENT);
+            // A look at n2 that is on its way ends before its job does.
+            std::thread::sleep(Duration::from_secs(2));
+            bench.0.write("shared/go", "");
+        });
+        let counts = &bench.0.json("summary.json")["counts"];
+        assert_eq!((&counts["pass"], &counts["error"]), (&1.into(), &1.into()), "{}", all(&ran));
+        let reported = bench.0.reported();
+        assert!(reported.contains(why), "no `{why}` in {reported}");
+        assert_eq!(ran.blamed(), blamed, "{}", all(&ran));
+    };
+    let stays = "[{\"key\":\"nvidia.com/gpu\",\"effect\":\"NoSchedule\"}]\t[]\n";
+    let leaves = "[{\"key\":\"karpenter.sh/disrupted\",\"effect\":\"NoSchedule\"}]\t[]\n";
+    let why = "pod of n2: its node is leaving: Karpenter removes it: taint karpenter.sh/disrupted";
+    std::thread::scope(|scope| {
+        scope.spawn(|| check(stays, &["culprit n2 node"], "its kubelet is silent: NotReady"));
+        scope.spawn(|| check(leaves, &[], why));
+    });
+}
+
 #[test]
 fn a_server_that_is_away_for_a_moment_is_asked_to_make_and_to_delete_pods_again() {
     let bench = Bench::new();
