@@ -120,6 +120,25 @@ fn a_run_makes_one_pod_for_each_node_and_leaves_none() {
 }
 
 #[test]
+fn pods_are_listed_as_often_for_six_nodes_as_for_two_and_each_is_asked_a_few_times() {
+    let asked = |nodes: &str| {
+        let bench = Bench::new();
+        let inventory = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("text");
+        bench.0.write("inventory/pods.toml", &inventory.replace("n[1-2]", nodes));
+        let ran = bench.suite();
+        assert_eq!(ran.code, Some(0), "{}", all(&ran));
+        ["get", "create", "exec"].map(|verb| bench.calls(verb))
+    };
+    let [lists, creations, of_two] = asked("n[1-2]");
+    let [lists_of_six, creations_of_six, of_six] = asked("n[1-6]");
+    assert_eq!((lists, creations), (4, 1));
+    assert_eq!((lists_of_six, creations_of_six), (4, 1));
+    // Three files each way, and a call for each of: its peers' names, access, folder, start, and end. A few looks more where
+    // the machine is busy.
+    assert!(of_two <= 2 * 18 && of_six <= 6 * 18, "{of_two} {of_six}");
+}
+
+#[test]
 fn pods_have_the_labels_and_the_service_account_of_the_inventory() {
     let bench = Bench::new();
     let text = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
