@@ -5,6 +5,8 @@
 mod drain;
 #[path = "pods_elsewhere.rs"]
 mod elsewhere;
+#[path = "pods_hang.rs"]
+mod hang;
 #[path = "pods_leftovers.rs"]
 mod leftovers;
 #[path = "pods_mpi.rs"]
@@ -115,6 +117,25 @@ fn a_run_makes_one_pod_for_each_node_and_leaves_none() {
     assert_eq!((bench.calls("create"), bench.calls("delete")), (1, 2), "one call makes all of them");
     let hosts = fs::read_to_string(bench.0.path().join("kube/hosts")).expect("written");
     assert!(hosts.contains("127.0.0.1 n1") && hosts.contains("127.0.0.1 n2"), "{hosts}");
+}
+
+#[test]
+fn pods_are_listed_as_often_for_six_nodes_as_for_two_and_each_is_asked_a_few_times() {
+    let asked = |nodes: &str| {
+        let bench = Bench::new();
+        let inventory = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("text");
+        bench.0.write("inventory/pods.toml", &inventory.replace("n[1-2]", nodes));
+        let ran = bench.suite();
+        assert_eq!(ran.code, Some(0), "{}", all(&ran));
+        ["get", "create", "exec"].map(|verb| bench.calls(verb))
+    };
+    let [lists, creations, of_two] = asked("n[1-2]");
+    let [lists_of_six, creations_of_six, of_six] = asked("n[1-6]");
+    assert_eq!((lists, creations), (4, 1));
+    assert_eq!((lists_of_six, creations_of_six), (4, 1));
+    // Three files each way, and a call for each of: its peers' names, access, folder, start, and end. A few looks more where
+    // the machine is busy.
+    assert!(of_two <= 2 * 18 && of_six <= 6 * 18, "{of_two} {of_six}");
 }
 
 #[test]
@@ -287,6 +308,35 @@ fn a_pod_that_ends_while_its_job_runs_costs_that_job_alone_and_has_no_culprit() 
         assert_eq!((ran.code, ran.blamed()), (Some(3), Vec::new()), "{}", all(&ran));
         assert_eq!(bench.pods(), Vec::<PathBuf>::new());
     }
+}
+
+/// As the API server lists a pod once its node has not been heard of for a while.
+const SILENT: &str = r#"{"phase":"Running","podIP":"127.0.0.1","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"work","ready":true,"state":{"running":{}}}]}"#;
+
+#[test]
+fn a_node_that_falls_silent_is_blamed_unless_somebody_has_announced_to_take_it_away() {
+    let check = |announced: &str, blamed: &[&str], why: &str| {
+        let bench = waiting();
+        let ran = while_it_runs(&bench, || {
+            bench.0.write("kube/announced/n2", announced);
+            bench.0.write("kube/nodes/n2", SILENT);
+            // A look at n2 that is on its way ends before its job does.
+            std::thread::sleep(Duration::from_secs(2));
+            bench.0.write("shared/go", "");
+        });
+        let counts = &bench.0.json("summary.json")["counts"];
+        assert_eq!((&counts["pass"], &counts["error"]), (&1.into(), &1.into()), "{}", all(&ran));
+        let reported = bench.0.reported();
+        assert!(reported.contains(why), "no `{why}` in {reported}");
+        assert_eq!(ran.blamed(), blamed, "{}", all(&ran));
+    };
+    let stays = "[{\"key\":\"nvidia.com/gpu\",\"effect\":\"NoSchedule\"}]\t[]\n";
+    let leaves = "[{\"key\":\"karpenter.sh/disrupted\",\"effect\":\"NoSchedule\"}]\t[]\n";
+    let why = "pod of n2: its node is leaving: Karpenter removes it: taint karpenter.sh/disrupted";
+    std::thread::scope(|scope| {
+        scope.spawn(|| check(stays, &["culprit n2 node"], "its kubelet is silent: NotReady"));
+        scope.spawn(|| check(leaves, &[], why));
+    });
 }
 
 #[test]

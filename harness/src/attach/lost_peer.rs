@@ -1,5 +1,6 @@
 //! Whether a part of a job failed because of a peer, by what it printed last. Its pod was the only one to fail by itself, and
-//! its node is not at fault for that: the peer may hang, or have ended in a way that its pod did not record.
+//! its node is not at fault for that: the peer may hang, or have ended in a way that its pod did not record. Where the part
+//! also names a broken GPU, that came first: no peer that is gone breaks one.
 
 use model::artefact::{CaseJobs, Collected, CollectedFile, FileKind};
 use std::fs::File;
@@ -28,7 +29,17 @@ const SIGNS: [&str; 14] = [
     "test timeout (",
 ];
 
-/// The records without the blame of nodes whose own files name a lost peer. `folder` is the case's.
+/// How CUDA and NVML say that a GPU of the process itself is broken; in lower case. Errors of NVLink and of memory that a peer
+/// may have mapped are not among them, nor is any that a program or a peer that is gone may cause.
+const BROKEN_GPU: [&str; 5] = [
+    "uncorrectable ecc error",
+    "cuda_error_ecc_uncorrectable",
+    "cudaerroreccuncorrectable",
+    "gpu has fallen off the bus",
+    "gpu is lost",
+];
+
+/// The records without the blame of nodes whose own files name a lost peer and no broken GPU. `folder` is the case's.
 pub(super) fn clear_blame(mut jobs: CaseJobs, collected: &Collected, folder: &Path) -> CaseJobs {
     for record in &mut jobs.jobs {
         let is_of_blamed = |file: &&CollectedFile| {
@@ -37,8 +48,12 @@ pub(super) fn clear_blame(mut jobs: CaseJobs, collected: &Collected, folder: &Pa
                 && file.node.as_ref() == record.blamed.as_ref().map(|blamed| &blamed.node)
                 && is_printed(file.kind)
         };
-        let mut files = collected.files.iter().filter(is_of_blamed);
-        if files.any(|file| names_lost_peer(&folder.join(&file.path))) {
+        let files = collected.files.iter().filter(is_of_blamed);
+        // A file that cannot be read names nothing.
+        let tails: Vec<String> =
+            files.map(|file| tail(&folder.join(&file.path)).unwrap_or_default().to_lowercase()).collect();
+        let names = |signs: &[&str]| tails.iter().any(|tail| signs.iter().any(|sign| tail.contains(sign)));
+        if names(&SIGNS) && !names(&BROKEN_GPU) {
             record.blamed = None;
         }
     }
@@ -50,12 +65,6 @@ fn is_printed(kind: FileKind) -> bool {
         kind,
         FileKind::NcclTests | FileKind::GpuNcclTests | FileKind::Stdout | FileKind::Stderr | FileKind::Log
     )
-}
-
-/// A file that cannot be read names none.
-fn names_lost_peer(path: &Path) -> bool {
-    let tail = tail(path).unwrap_or_default().to_lowercase();
-    SIGNS.iter().any(|sign| tail.contains(sign))
 }
 
 fn tail(path: &Path) -> io::Result<String> {
@@ -124,6 +133,29 @@ mod tests {
             assert_eq!(blamed("n2", text), None, "{text}");
             // What others print says nothing of its own end.
             assert_eq!(blamed("n1", text).as_deref(), Some("n2"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pod_whose_gpu_broke_stays_blamed_though_its_sibling_ranks_name_a_lost_peer() {
+        let lost = "n2:7:9 [0] NCCL WARN remote process exited or there was a network error\n";
+        for own in [
+            "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered\n",
+            "n2:7:9 [0] NCCL WARN Cuda failure 214 'uncorrectable ECC error encountered'\n",
+            "Unable to determine the device handle for GPU0000:53:00.0: GPU is lost. Reboot the system to recover\n",
+        ] {
+            assert_eq!(blamed("n2", &format!("{own}{lost}")).as_deref(), Some("n2"), "{own}");
+            // Ranks print in any order.
+            assert_eq!(blamed("n2", &format!("{lost}{own}")).as_deref(), Some("n2"), "{own}");
+        }
+        // A program that is at fault, a rank that is ended, and the NVLink of a peer that is gone give these.
+        for either in [
+            "RuntimeError: CUDA error: unspecified launch failure\n",
+            "RuntimeError: CUDA error: an illegal memory access was encountered\n",
+            "CUDA error: uncorrectable NVLink error detected during the execution\n",
+            "CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error\n",
+        ] {
+            assert_eq!(blamed("n2", &format!("{either}{lost}")), None, "{either}");
         }
     }
 

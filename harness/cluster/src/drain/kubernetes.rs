@@ -3,7 +3,7 @@
 
 use super::{Drained, NodeState, Queue, Wanted};
 use crate::reach::Wait;
-use crate::reach::pods::Kubectl;
+use crate::reach::pods::{Kubectl, leaving};
 use base::digest::sha256;
 use config::inventory::KubernetesReach;
 use serde::Deserialize;
@@ -53,6 +53,8 @@ struct Node {
     health: Option<String>,
     /// Whole, as they are written back.
     taints: Vec<Value>,
+    /// Who has announced that it is about to go.
+    leaving: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -60,6 +62,8 @@ struct Condition {
     #[serde(rename = "type")]
     kind: String,
     status: String,
+    #[serde(default)]
+    message: String,
 }
 
 impl KubernetesQueue {
@@ -183,7 +187,8 @@ impl Node {
         let unnamed = || self.is_cordoned.then(|| "cordoned, without a reason of the harness".to_owned());
         NodeState {
             state: format!("{ready}{cordoned}"),
-            reason: self.reason.clone().or_else(unnamed),
+            // Nor is a node drained for its hardware that somebody takes away.
+            reason: self.reason.clone().or_else(unnamed).or_else(|| self.leaving.clone()),
             by: None,
         }
     }
@@ -302,6 +307,10 @@ fn node(line: &str) -> Result<Node, String> {
     let mut labels: BTreeMap<String, String> = json(labels, name, "labels")?;
     let mut annotations: BTreeMap<String, String> = json(annotations, name, "annotations")?;
     let conditions: Vec<Condition> = json(conditions, name, "conditions")?;
+    let taints: Vec<Value> = json(taints, name, "taints")?;
+    let keys = taints.iter().filter_map(|taint| taint.get("key")?.as_str());
+    let events = conditions.iter().map(|one| (one.kind.as_str(), one.status.as_str(), one.message.clone()));
+    let leaving = leaving(keys, events);
     let is_shown = |c: char| if c.is_control() { ' ' } else { c };
     Ok(Node {
         name: name.to_owned(),
@@ -312,7 +321,8 @@ fn node(line: &str) -> Result<Node, String> {
         beside: annotations.remove(BESIDE),
         health: labels.remove(HEALTH.0),
         reason: annotations.remove(KEY).map(|reason| reason.chars().map(is_shown).collect()),
-        taints: json(taints, name, "taints")?,
+        taints,
+        leaving,
     })
 }
 
@@ -416,6 +426,18 @@ mod tests {
         assert_eq!(state("", "").settled(), None);
         let Some(Drained::Others { state }) = state("true", "").settled() else { panic!("another's") };
         assert_eq!(state, "Ready,SchedulingDisabled: cordoned, without a reason of the harness");
+    }
+
+    #[test]
+    fn a_node_that_somebody_takes_away_is_not_drained() {
+        let taints = r#"[{"key":"karpenter.sh/disrupted","effect":"NoSchedule"}]"#;
+        let leaving = node(&line("", "", taints)).expect("a node").state();
+        let Some(Drained::Others { state }) = leaving.settled() else { panic!("another's") };
+        assert_eq!(state, "Ready: Karpenter removes it: taint karpenter.sh/disrupted");
+        // Ours stays ours.
+        let ours = r#"{"harness/drained":"[harness] HRN-NIC-DEAD x, run 1"}"#;
+        let drained = node(&line("true", ours, taints)).expect("a node").state();
+        assert!(matches!(drained.settled(), Some(Drained::Already { .. })));
     }
 
     #[test]

@@ -161,14 +161,14 @@ fn lacks_room(node: &ProbedNode, inventory: &Inventory) -> Vec<String> {
 }
 
 /// Whether nothing of the node itself keeps it from passing: its GPUs are in use, the shared folder has no room, no
-/// machine is there, Slurm's GRES gives jobs no GPUs of it, or what runs on it beside us leaves it short of memory, disk or
-/// processes. A folder that is full on some nodes only is not the one that they share.
+/// machine is there, Slurm's GRES gives jobs no GPUs of it, an autoscaler or a cloud is about to take it away, or what runs on it
+/// beside us leaves it short of memory, disk or processes. A folder that is full on some nodes only is not the one that they share.
 pub fn is_external(node: &ProbedNode, made: &Probe, inventory: &Inventory) -> bool {
     let mut probed = made.nodes.iter().filter(|node| node.unprobed.is_none());
     let is_shared = probed.all(|other| !lacks_room(other, inventory).is_empty());
     // Counted, not compared: an older version worded the reasons of a stored probe otherwise.
     let room = if is_shared { lacks_room(node, inventory).len() } else { 0 };
-    let elsewhere = [BUSY, NO_MACHINE, NO_GRES, PRESSURE];
+    let elsewhere = [BUSY, NO_MACHINE, NO_GRES, PRESSURE, LEAVING];
     let is_elsewhere = |why: &&String| elsewhere.iter().any(|begin| why.starts_with(begin));
     let others = node.unfit.iter().filter(is_elsewhere).count();
     room + others > 0 && node.unfit.len() == room + others
@@ -181,6 +181,8 @@ pub(super) const NO_MACHINE: &str = "no machine: ";
 pub(super) const NO_GRES: &str = "no GRES: ";
 /// Of the node, as Kubernetes reports it: whose pods and files they are is not known.
 pub(super) const PRESSURE: &str = "pressure: ";
+/// Somebody has announced to Kubernetes that the node is about to go.
+pub(super) const LEAVING: &str = "leaving: ";
 const ROOM: &str = "shared_free";
 
 fn odd(node: &ProbedNode, inventory: &Inventory, notes: &mut Vec<String>) {

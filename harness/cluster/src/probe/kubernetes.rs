@@ -2,7 +2,7 @@
 //! kubelets keep, HyperPod's word on their health, labels of their GPUs, and the daemons that give pods devices. Who may not
 //! list nodes or pods has these facts as unknown, with the reason.
 
-use super::fitness::PRESSURE;
+use super::fitness::{LEAVING, PRESSURE};
 use super::on_node::{NodeJob, OnNode, Reported};
 use super::{device_pods, gpu_labels};
 use crate::discover::kubernetes::{Node, health_labels, hostname, list, unhealthy};
@@ -112,7 +112,8 @@ fn read_node(node: &Node) -> Reported {
     });
     let not_ready = node.condition("Ready").and_then(|_| node.not_ready());
     let unusable = not_ready.map(|why| line(&format!("Kubernetes reports it as {why}")));
-    reported.unusable = unusable.or_else(|| unhealthy(node).map(|why| line(&why))).or(pressed);
+    let leaving = node.leaving().map(|why| format!("{LEAVING}{why}"));
+    reported.unusable = leaving.or(unusable).or_else(|| unhealthy(node).map(|why| line(&why))).or(pressed);
     reported
 }
 
@@ -187,6 +188,19 @@ mod tests {
             Some(
                 "HyperPod's label sagemaker.amazonaws.com/node-health-status is `UnschedulablePendingReplacement`"
             )
+        );
+    }
+
+    #[test]
+    fn a_node_that_is_about_to_go_is_not_judged_by_what_it_becomes_then() {
+        let silent = r#"{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown"}"#;
+        let labels = r#"{"kubernetes.io/hostname":"n1"}"#;
+        let taints = r#"[{"key":"ToBeDeletedByClusterAutoscaler","value":"1","effect":"NoSchedule"}]"#;
+        let line = format!("ip-1\t{labels}\t\t{taints}\t\t[{WELL},{silent}]");
+        let reported = read_node(&read(line.as_bytes()).expect("a node").remove(0));
+        assert_eq!(
+            reported.unusable.as_deref(),
+            Some("leaving: the cluster autoscaler removes it: taint ToBeDeletedByClusterAutoscaler")
         );
     }
 

@@ -115,6 +115,14 @@ fn a_job_on_its_gpus_is_no_fault_of_the_node_and_a_missing_gpu_beside_it_is() {
 }
 
 #[test]
+fn a_node_that_somebody_takes_away_is_unfit_through_no_fault_of_its_own() {
+    let inventory = inventory("ssh", "");
+    let mut made = probed("ssh", "", &[], false);
+    made.nodes[1].unfit = vec!["leaving: Karpenter removes it: taint karpenter.sh/disrupted".into()];
+    assert!(is_external(&made.nodes[1], &made, &inventory));
+}
+
+#[test]
 fn busy_nodes_are_fit_where_that_is_allowed() {
     let made = probed("ssh", "", &["p5-002:gpu-busy@3"], true);
     let busy = node(&made, "p5-002");

@@ -1,6 +1,7 @@
 //! Nodes as kubectl prints them: of each only what decides, since an object of a node has 20 kB.
 
 use super::quantity;
+use crate::reach::pods::leaving;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -65,6 +66,13 @@ impl Node {
 
     pub(crate) fn condition(&self, kind: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+
+    /// Who has announced that it is about to go.
+    pub(crate) fn leaving(&self) -> Option<String> {
+        let conditions =
+            self.conditions.iter().map(|one| (one.kind.as_str(), one.status.as_str(), one.because()));
+        leaving(self.taints.iter().map(|taint| taint.key.as_str()), conditions)
     }
 
     /// Why it is not ready, in the kubelet's or the controller's words.

@@ -117,6 +117,9 @@ impl Needs<'_> {
         if nodeset::expand(name) != Ok(vec![name.to_owned()]) {
             return Some("its name is not a valid node name".to_owned());
         }
+        if let Some(why) = node.leaving() {
+            return Some(format!("leaving: {why}"));
+        }
         if let Some(why) = node.not_ready() {
             return Some(why);
         }

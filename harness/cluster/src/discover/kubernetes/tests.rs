@@ -136,6 +136,33 @@ fn each_node_that_takes_no_pods_is_left_out_with_its_own_reason() {
 }
 
 #[test]
+fn a_node_that_is_about_to_go_is_left_out_by_who_takes_it_away() {
+    let lines = [
+        NodeLine { name: "a1", ..HEALTHY },
+        NodeLine {
+            name: "a2",
+            taints: r#"[{"effect":"NoSchedule","key":"karpenter.sh/disrupted"}]"#,
+            ..HEALTHY
+        },
+        NodeLine {
+            name: "a3",
+            conditions: r#"[{"status":"True","type":"Ready"},{"message":"Preempt Scheduled: soon","reason":"VMEventScheduled","status":"True","type":"VMEventScheduled"}]"#,
+            ..HEALTHY
+        },
+    ];
+    // No toleration makes it one that stays.
+    let request = Request { tolerations: vec!["karpenter.sh/disrupted".to_owned()], ..request() };
+    let found = found(&lines, &request).expect("found");
+    assert_eq!(found.nodes, ["a1"]);
+    let why: Vec<&str> = found.left_out.iter().map(|left| left.why.as_str()).collect();
+    let expected = [
+        "leaving: Karpenter removes it: taint karpenter.sh/disrupted",
+        "leaving: Azure takes it away: VMEventScheduled: Preempt Scheduled: soon",
+    ];
+    assert_eq!(why, expected);
+}
+
+#[test]
 fn a_taint_that_pods_may_bear_keeps_no_node_out() {
     let lines =
         [NodeLine { name: "a1", taints: r#"[{"effect":"NoExecute","key":"team","value":"b"}]"#, ..HEALTHY }];

@@ -7,6 +7,7 @@
 
 mod incoming;
 mod kubectl;
+mod leaving;
 mod life;
 mod maker;
 mod manifest;
@@ -18,6 +19,7 @@ mod tasks;
 mod tests;
 
 pub(crate) use kubectl::Kubectl;
+pub(crate) use leaving::leaving;
 pub use life::PodLeft;
 pub use maker::{Maker, this_process};
 pub use manifest::{PodOwner, PodTemplate};
@@ -37,6 +39,7 @@ use incoming::{Came, Incoming};
 use kubectl::{Output, is_of_server, is_refusal};
 use life::{Life, no_pod, over, runs};
 use manifest::CONTAINER;
+use state::PodState;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -255,10 +258,14 @@ impl Pods {
     /// Why a pod gives no answer, as far as the server says it.
     async fn cause_of_silence(&self, node: &str, pod: &str) -> Option<ReachError> {
         match self.life().list().await {
-            Ok(pods) => match pods.get(pod).cloned().map(|facts| runs(node, facts)) {
-                None => Some(over(node, GONE.to_owned())),
-                Some(running) => running.err(),
-            },
+            Ok(pods) => {
+                let Some(facts) = pods.get(pod).cloned() else { return Some(over(node, GONE.to_owned())) };
+                let is_silent = matches!(facts.state, PodState::NodeSilent(_));
+                let error = runs(node, facts).err()?;
+                let leaves = if is_silent { leaving::announced(&self.kubectl, node).await } else { None };
+                // A machine that is taken away falls silent through no fault of its own.
+                Some(leaves.map_or(error, |why| no_pod(node, format!("its node is leaving: {why}"))))
+            }
             Err(ReachError::Failed { why, .. }) if is_refusal(&why) => Some(no_pod(node, why)),
             // Whatever keeps it from answering is no node's fault.
             Err(error) => {
