@@ -64,6 +64,25 @@ libraries_of() {
   done
 }
 
+# A loader before glibc 2.33 cannot name a program otherwise than by its file. What such a tree holds is older than the
+# machine's libraries, which run it: those come first then, and the tree has only what the machine lacks.
+name_programs() {
+  [[ $("$loader" --help 2>/dev/null) != *--argv0* ]] || return 0
+  loader_of /
+  libraries=$plugins:$(machine_libraries):$libraries
+}
+
+machine_libraries() {
+  local found=() folder
+  for folder in {/usr,}/lib{/*-linux-gnu,64}; do
+    [[ ! -d $folder ]] || found+=("$folder")
+  done
+  (
+    IFS=:
+    echo "${found[*]}"
+  )
+}
+
 # make_programs ROOT FOLDER: fills the folder; says why where it cannot.
 make_programs() {
   local root=${1%/} folder=$2 name words
@@ -79,6 +98,7 @@ make_programs() {
     echo "no loader for programs of $root"
     return 1
   fi
+  name_programs
   mkdir -p "$folder"
   cc -O1 -Wall -o "$folder/slurmctld" "$here/start.c" || return 1
   for name in "${slurm_programs[@]}"; do

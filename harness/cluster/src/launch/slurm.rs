@@ -9,7 +9,7 @@ use crate::reach::slurm_refusal::{is_away, next_step};
 use crate::reach::slurm_state::{JobState, never_clears};
 use crate::reach::stall_request::StallRequest;
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
-use job::script::files;
+use job::script::{self, Start, files};
 use model::artefact::PlannedJob;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -182,8 +182,12 @@ impl Launch for Slurm {
 
     /// A step of the job itself, which takes nothing from its others; a Slurm that cannot start one beside them refuses soon.
     fn beside(&self, job: &PlannedJob, handle: &str) -> Vec<(Host, Vec<String>)> {
-        let mut argv: Vec<String> =
-            ["srun", &format!("--jobid={handle}"), "--overlap", "--immediate=10"].map(str::to_owned).to_vec();
+        let jobid = format!("--jobid={handle}");
+        let text = job.files.iter().find(|file| file.name == files::JOB).and_then(|file| file.text.as_deref());
+        let start = text.and_then(|text| script::read(text).ok()).map_or(Start::Bash, |script| script.start);
+        let options = script::options_beside(&start);
+        let mut argv: Vec<String> = ["srun", &jobid, "--immediate=10"].map(str::to_owned).to_vec();
+        argv.extend(options.into_iter().map(str::to_owned));
         argv.push(format!("--nodes={}", job.nodes.len()));
         argv.extend(["--ntasks-per-node=1", "--cpu-bind=none", "--mpi=none"].map(str::to_owned));
         argv.extend(StallRequest::by_slurm(job).arguments());

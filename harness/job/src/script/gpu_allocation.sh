@@ -63,7 +63,7 @@ try() {
     *) ask=--gpus-per-node=$gpus ;;
   esac
   echo "step $gpus"
-  timeout -k 5 "$limit" "$program" --jobid="$job" --overlap --nodes=1 --ntasks=1 --nodelist="$node" --mpi=none "$ask" \
+  timeout -k 5 "$limit" "$program" --jobid="$job" --overlap --mem=0 --nodes=1 --ntasks=1 --nodelist="$node" --mpi=none "$ask" \
     bash -c '
       if [[ -n ${CUDA_VISIBLE_DEVICES+set} ]]; then
         echo "visible $CUDA_VISIBLE_DEVICES"

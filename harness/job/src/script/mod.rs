@@ -9,7 +9,7 @@ pub mod secrets;
 pub mod start;
 
 pub use read::{NotAScript, read};
-pub use render::render;
+pub use render::{options_beside, render};
 
 use crate::profile::{NsysVersion, Ranks, nsys};
 use crate::window::{HOOK_FILE, HOOK_PY, Trigger};
@@ -181,6 +181,15 @@ impl GpuRequest {
         match self {
             GpuRequest::Gres => Some(("gres", format!("gpu:{gpus}"))),
             GpuRequest::GpusPerNode => Some(("gpus-per-node", gpus.to_string())),
+            GpuRequest::None => None,
+        }
+    }
+
+    /// By which a step asks for none of its job's; each is refused where the job has the other.
+    fn without(self) -> Option<&'static str> {
+        match self {
+            GpuRequest::Gres => Some("--gres=none"),
+            GpuRequest::GpusPerNode => Some("--gpus-per-node=0"),
             GpuRequest::None => None,
         }
     }

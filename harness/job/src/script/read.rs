@@ -373,7 +373,9 @@ fn launched(words: &[String]) -> Option<(Launch, &[String])> {
             | "nodelist"
             | "cpu-bind"
             | "overlap"
+            | "mem"
             | "gres"
+            | "gpus-per-node"
             | "no-container-mount-home"
             | "no-container-remap-root" => {}
             "distribution" if value == "arbitrary" => {}

@@ -2,7 +2,7 @@
 //! cluster obeys is what real shells are sent. What differs where ssh starts the text is in `over_ssh.rs`.
 
 use super::{
-    Container, Directives, Flows, GpuRequest, Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start,
+    Container, Directives, Flows, Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start,
     Step, Turns, files, in_image, is_reordered, over_ssh, secrets,
 };
 use base::nodeset;
@@ -139,7 +139,7 @@ fn render_directives(text: &mut String, d: &Directives, nodes: &[String]) {
 
 fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
     text.push_str("# counters begin: one sampler on every node, ready before the workload starts\n");
-    let mut words = spread(script, 1, None, None, sampler_options(script));
+    let mut words = spread(script, 1, None, None, &options_beside(&script.start));
     words.extend(
         [
             "bash",
@@ -179,12 +179,18 @@ fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
     text.push_str("done\n");
 }
 
-/// The sampler takes nothing from the workload. A Slurm that gives GPUs by GRES would give it some.
-fn sampler_options(script: &Script) -> &'static [&'static str] {
-    match &script.start {
-        Start::Slurm(Directives { gpus: GpuRequest::GpusPerNode | GpuRequest::None, .. }) => &["--overlap"],
-        _ => &["--overlap", "--gres=none"],
-    }
+/// Every step of a job: the workload and what looks at it run side by side. Before Slurm 22.05 `--overlap` shares
+/// processors alone, and only where both steps have it; without `--mem=0` the first step holds the memory of the job, and
+/// the others wait until it has ended.
+const SHARES_JOB: [&str; 2] = ["--overlap", "--mem=0"];
+
+/// Options of a step of a job that takes nothing from its workload: no GPU either.
+pub fn options_beside(start: &Start) -> Vec<&'static str> {
+    let without_gpus = match start {
+        Start::Slurm(directives) => directives.gpus.without(),
+        _ => None,
+    };
+    SHARES_JOB.into_iter().chain(without_gpus).collect()
 }
 
 /// One deadline for all nodes; an ended sampler is not waited for. Listing the folder makes a network file
@@ -246,7 +252,7 @@ fn turns_arguments(turns: &Turns) -> Vec<String> {
 }
 
 fn run_arguments(script: &Script, run: &Run) -> Vec<String> {
-    let mut words = spread(script, run.tasks_per_node, run.mpi.as_deref(), run.container.as_ref(), &[]);
+    let mut words = spread(script, run.tasks_per_node, run.mpi.as_deref(), run.container.as_ref(), &SHARES_JOB);
     if is_reordered(&script.nodes) && matches!(script.start, Start::Slurm(_)) {
         // Releases differ in whether `--nodes` may stand beside it; tasks and list give the number of nodes.
         let tasks = run.tasks_per_node as usize * script.nodes.len();
@@ -288,14 +294,14 @@ pub(super) fn profile_arguments(profile: &Profile) -> Vec<String> {
 
 fn gpus_arguments(script: &Script, gpus: &Gpus) -> Vec<String> {
     // No MPI: each process is a world of one rank.
-    let mut words = spread(script, 1, Some("none"), gpus.container.as_ref(), &[]);
+    let mut words = spread(script, 1, Some("none"), gpus.container.as_ref(), &SHARES_JOB);
     words.extend(["bash".to_owned(), "gpus.sh".to_owned(), gpus.gpus.to_string()]);
     words.extend(gpus.argv.iter().cloned());
     words
 }
 
 fn flows_arguments(script: &Script, flows: &Flows) -> Vec<String> {
-    let mut words = spread(script, 1, Some("none"), None, &[]);
+    let mut words = spread(script, 1, Some("none"), None, &SHARES_JOB);
     words.extend(
         ["bash", "flows.sh", &flows.tool, &flows.op, &flows.server, &flows.client].map(str::to_owned),
     );

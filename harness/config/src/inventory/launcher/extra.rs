@@ -37,7 +37,7 @@ const OF_SBATCH: [(&str, &str); 29] = [
     ("wrap", ""),
 ];
 /// The same for srun.
-const OF_SRUN: [(&str, &str); 38] = [
+const OF_SRUN: [(&str, &str); 40] = [
     ("account", "account"),
     ("chdir", ""),
     ("clusters", ""),
@@ -62,6 +62,8 @@ const OF_SRUN: [(&str, &str); 38] = [
     ("jobid", ""),
     ("label", ""),
     ("mem", "mem"),
+    ("mem-per-cpu", "mem"),
+    ("mem-per-gpu", "mem"),
     ("mpi", "mpi"),
     ("multi-prog", ""),
     ("nodelist", ""),
