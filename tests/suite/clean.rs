@@ -147,7 +147,7 @@ fn a_number_that_another_process_has_by_now_is_nobodys() {
 }
 
 #[test]
-fn what_was_given_and_not_read_and_files_that_are_not_whole_go() {
+fn unread_secrets_and_incomplete_files_go() {
     let project = Project::new();
     here(&project);
     project.write("suites/test.toml", &suite("p5", "true", ""));
