@@ -23,7 +23,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         ("gaps_stay_within_a_line_or_not", gaps),
         ("values_are_found_by_place", places),
         ("ids_of_runs_are_shown_by_number", names::check),
-        ("blocks_of_a_page_are_told_apart", blocks),
+        ("blocks_of_a_page_are_kept_apart", blocks),
         ("a_block_of_a_page_that_is_none_is_refused", refused_blocks),
         ("a_screen_has_the_last_lines_that_fit_it", screen::check),
         ("at_least_90_errors_of_users_apply_the_fix_as_it_is_printed", printed_fixes::count),

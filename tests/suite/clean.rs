@@ -1,7 +1,7 @@
 //! `harness clean`: what a harness that was killed leaves is found by what it wrote down, ended by number, and gone.
 
 use crate::project::{Project, Ran};
-use job::script::{CLEAN_SH, SUPERVISOR_SH};
+use job::script::{CLEAN_SH, SHARED, SUPERVISOR_SH, files};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -147,7 +147,7 @@ fn a_number_that_another_process_has_by_now_is_nobodys() {
 }
 
 #[test]
-fn what_was_given_and_not_read_and_files_that_are_not_whole_go() {
+fn unread_secrets_and_incomplete_files_go() {
     let project = Project::new();
     here(&project);
     project.write("suites/test.toml", &suite("p5", "true", ""));
@@ -223,6 +223,24 @@ fn nothing_behind_a_link_is_read_removed_or_killed() {
         for file in planted {
             assert!(file.is_file(), "{level}: {}", file.display());
         }
+    }
+}
+
+#[test]
+fn every_file_that_is_put_there_before_a_job_is_compared_with_the_plan() {
+    let there = tempfile::tempdir().expect("a folder");
+    let job = there.path().join("run/case/job");
+    fs::create_dir_all(&job).expect("made");
+    let names: Vec<&str> =
+        SHARED.iter().map(|(name, _)| *name).chain([files::JOB, files::HOSTFILE]).collect();
+    for name in &names {
+        fs::write(job.join(name), "x").expect("written");
+    }
+    let output = Command::new("bash").args(["-c", CLEAN_SH, "clean", "look", "n1"]).arg(&job).output();
+    let reported = String::from_utf8_lossy(&output.expect("bash").stdout).into_owned();
+    for name in names {
+        let line = |line: &str| line.starts_with("0\tfile\t") && line.ends_with(&format!(" {name}"));
+        assert_eq!(reported.lines().filter(|it| line(it)).count(), 1, "{name}: {reported}");
     }
 }
 

@@ -130,3 +130,31 @@ fn a_program_that_is_not_installed_and_a_node_of_another_pair_end_at_once() {
     assert_eq!(nodes.run(&["c"], "tcp iperf3 a b 19515 10 8 5")[0].1, Some(4));
     assert_eq!(nodes.run(&["a"], "nic iperf3 a b 19515 10 8 5")[0].1, Some(2));
 }
+
+/// A subshell that has not set its trap yet.
+#[test]
+fn what_loses_the_signal_that_ends_it_is_asked_until_it_is_gone() {
+    const LATE: &str = r#"
+late() {
+  local tries
+  trap '' TERM
+  touch deaf
+  sleep 0.3
+  trap stop TERM
+  for ((tries = 0; tries < 300; tries++)); do pause 0.1; done
+  touch stayed
+}
+late &
+until [[ -e deaf ]]; do sleep 0.02; done
+end_all
+"#;
+    let (functions, _) = job::script::LINKS_SH.rsplit_once("main \"$@\"").expect("its last line");
+    let folder = TempDir::new().unwrap();
+    let status = Command::new("bash")
+        .args(["-c", &format!("{functions}{LATE}")])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .status();
+    assert!(status.unwrap().success());
+    assert!(!folder.path().join("stayed").exists());
+}

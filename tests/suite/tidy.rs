@@ -306,8 +306,11 @@ fn only_recipes_name_metrics() {
         [format!("\"{name}\""), format!("\"{prefix}.\"")]
     });
     let literals: Vec<String> = literals.collect();
-    for folder in ["harness/verdict/src", "harness/plan/src", "harness/config/src", "harness/src/report"] {
-        let all = sources(folder);
+    let crates = ["verdict", "plan", "predict", "config", "model", "store", "cluster"]
+        .map(|name| format!("{name}/src"));
+    let parts = ["accept", "analyze", "bisect", "isolate", "page", "report", "rma", "session"];
+    for folder in crates.into_iter().chain(parts.map(|name| format!("src/{name}"))) {
+        let all = sources(&format!("harness/{folder}"));
         for (name, text) in all.iter().filter(|(name, _)| !name.contains("tests")) {
             let code = production(text);
             let named: Vec<&String> = literals.iter().filter(|literal| code.contains(*literal)).collect();

@@ -7,7 +7,7 @@ from torch.cuda import said
 
 how = os.environ.get("HOW", "one")
 if how == "spawned":
-    # A launcher of its own, which tells its processes nothing by their environment.
+    # A launcher of its own, which sets nothing in the environment of its processes.
     import subprocess
     import sys
 

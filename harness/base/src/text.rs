@@ -103,6 +103,28 @@ pub fn count<N: Display + PartialEq + From<u8>>(n: N, word: &str) -> String {
     format!("{n} {word}{plural}")
 }
 
+/// The first of these names, and how many more there are: `a, b and 2 more`.
+pub fn first_few<S: AsRef<str>>(names: &[S], most: usize) -> String {
+    let first = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// `1,234,567`.
+pub fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// A duration for a person: exact where it is short, in two units where it is long.
 pub fn duration(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
@@ -136,6 +158,20 @@ pub fn command_line(argv: &[String]) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn names_beyond_the_first_few_are_counted() {
+        assert_eq!(first_few(&["a", "b", "c", "d"], 4), "a, b, c, d");
+        assert_eq!(first_few(&["a", "b", "c", "d", "e", "f"], 4), "a, b, c, d and 2 more");
+        assert_eq!(first_few(&[] as &[&str], 4), "");
+    }
+
+    #[test]
+    fn thousands_are_parted_by_commas() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(thousands(number), text);
+        }
+    }
 
     #[test]
     fn control_characters_are_shown_and_not_sent() {

@@ -126,6 +126,8 @@ pub enum Role {
     CrossCheck,
     /// The same, whenever it is not zero.
     Disagreement,
+    /// Of a job of several nodes it shows what joins them: passing it vouches for them.
+    BetweenNodes,
     /// Its name in an assertion is what stands behind the first dot.
     ShortName,
 }

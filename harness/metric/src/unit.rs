@@ -117,3 +117,14 @@ pub enum Better {
     /// Neither direction is an improvement.
     Neither,
 }
+
+impl Better {
+    /// As tables and pages name it: `higher`, `lower` or `neither`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Better::Higher => "higher",
+            Better::Lower => "lower",
+            Better::Neither => "neither",
+        }
+    }
+}

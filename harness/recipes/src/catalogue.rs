@@ -118,6 +118,18 @@ mod tests {
     }
 
     #[test]
+    fn metrics_of_collectives_and_nics_show_what_joins_nodes() {
+        let of_one_node = ["nic.flaps", "nic.loopback", "nic.loopback_rate"];
+        let catalogue = Catalogue::built_in();
+        for metric in catalogue.metrics() {
+            let name = &*metric.name;
+            let is_between = ["nccl.", "nic."].iter().any(|begin| name.starts_with(begin));
+            let expected = is_between && !of_one_node.contains(&name);
+            assert_eq!(metric.is(metric::Role::BetweenNodes), expected, "{name}");
+        }
+    }
+
+    #[test]
     fn a_role_of_one_metric_has_one() {
         use metric::Role::{Flow, OverRounds};
         for role in [Flow, OverRounds] {

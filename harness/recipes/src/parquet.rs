@@ -33,10 +33,7 @@ pub fn to_parquet(metrics: &Metrics) -> Result<Vec<u8>, ParquetError> {
     }
     columns.push(Column::new("value".into(), rows.iter().map(|row| row.value).collect::<Vec<_>>()));
     columns.push(Column::new("unit".into(), rows.iter().map(|row| row.unit.name()).collect::<Vec<_>>()));
-    columns.push(Column::new(
-        "better".into(),
-        rows.iter().map(|row| better_name(row.better)).collect::<Vec<_>>(),
-    ));
+    columns.push(Column::new("better".into(), rows.iter().map(|row| row.better.name()).collect::<Vec<_>>()));
     let mut frame = DataFrame::new(rows.len(), columns)?;
     let mut bytes = Vec::new();
     ParquetWriter::new(&mut bytes).with_compression(ParquetCompression::Snappy).finish(&mut frame)?;
@@ -100,16 +97,8 @@ fn read(bytes: &[u8]) -> Result<Metrics, ParquetError> {
     Ok(Metrics::from_rows(rows))
 }
 
-fn better_name(better: Better) -> &'static str {
-    match better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-        Better::Neither => "neither",
-    }
-}
-
 fn better_from(name: &str) -> Option<Better> {
-    [Better::Higher, Better::Lower, Better::Neither].into_iter().find(|better| better_name(*better) == name)
+    [Better::Higher, Better::Lower, Better::Neither].into_iter().find(|better| better.name() == name)
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use super::delivery::VouchingRun;
 use super::messages;
 use base::nodeset;
 use config::inventory::Inventory;
+use metric::Role;
 use model::artefact::Status;
+use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
 use store::{self, Home, Stored, vetting};
 use verdict::history::hardware::{self, Hardware};
@@ -79,17 +81,13 @@ impl StoredRuns {
     }
 }
 
-/// Metrics of what an acceptance measures between nodes.
-const BETWEEN_NODES: [&str; 2] = ["nccl.", "nic."];
-
-/// Nodes that passed together with others in what an acceptance measures between nodes.
+/// Nodes that passed together with others in what joins them.
 fn did_well(stored: &Stored) -> BTreeSet<String> {
     let mut nodes = BTreeSet::new();
     for case in &stored.plan.cases {
         let Ok(Some(verdict)) = stored.verdict(&case.name) else { continue };
         let passed = case.assertions.iter().zip(&verdict.verdicts).filter(|(assertion, verdict)| {
-            let is_between = BETWEEN_NODES.iter().any(|begin| assertion.metric.starts_with(begin));
-            is_between && verdict.status == Status::Pass
+            recipe::has_role(&assertion.metric, Role::BetweenNodes) && verdict.status == Status::Pass
         });
         let passed: BTreeSet<&String> = passed.flat_map(|(assertion, _)| &assertion.jobs).collect();
         let jobs = case.jobs.iter().filter(|job| job.nodes.len() > 1 && passed.contains(&job.name));

@@ -346,10 +346,8 @@ fn missing_files(planned: &PlannedJob, collected: &Collected) -> Vec<Finding> {
     by_reason
         .into_iter()
         .map(|((_, why), names)| {
-            let shown = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
-            let more = names.len().saturating_sub(4);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            Finding::new("output-missing", format!("{}: {shown}{more}: {why}", planned.name))
+            let names = base::text::first_few(&names, 4);
+            Finding::new("output-missing", format!("{}: {names}: {why}", planned.name))
         })
         .collect()
 }

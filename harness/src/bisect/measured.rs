@@ -25,13 +25,6 @@ pub(super) struct Compared {
     pub assertions: Vec<PlannedAssertion>,
 }
 
-/// A broken measurement is none, nor is one of some parts only.
-fn is_measured(judged: &Verdict) -> bool {
-    let is_possible = judged.cause.as_deref() != Some("above-ceiling");
-    let is_judged = !matches!(judged.status, Status::Error | Status::Skipped);
-    is_possible && is_judged && judged.n > 0 && judged.n >= judged.n_expected
-}
-
 /// The assertion, and the part of it that a row is about.
 fn name_of(assertion: &PlannedAssertion, dims: &Dims) -> String {
     let parts = [Dim::Gpu, Dim::Nic, Dim::Place].into_iter().filter(|dim| assertion.dims.get(*dim).is_none());
@@ -81,7 +74,7 @@ impl Compared {
             verdict?.verdicts.iter().map(|one| (one.name.as_str(), one)).collect();
         let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for assertion in &self.assertions {
-            if !judged.get(assertion.name.as_str()).is_some_and(|one| is_measured(one)) {
+            if !judged.get(assertion.name.as_str()).is_some_and(|one| one.is_measured()) {
                 return None;
             }
             let whole = [Dims::new()];

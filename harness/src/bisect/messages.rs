@@ -1,7 +1,6 @@
 //! What a bisection prints.
 
 use super::bisection::{Alone, Bisection, Done, Ending};
-use super::runs::estimate_s;
 use base::nodeset;
 use base::text::{count, show};
 use model::artefact::Plan;
@@ -47,7 +46,7 @@ pub(super) fn heading(bisection: &Bisection, is_simulated: bool) {
 }
 
 pub(super) fn cost_estimate(bisection: &Bisection, plan: &Plan) {
-    let each = estimate_s(plan) / 3600.0;
+    let each = plan.node_seconds() / 3600.0;
     println!(
         "expected: at most {} of runs, {:.2} node-hours each, {:.2} in all",
         count(bisection.scope.pairs, "pair"),

@@ -51,7 +51,7 @@ impl Bisection {
         if plan.sources != self.sources {
             return Err(Stopped::Machinery(CHANGED.to_owned()));
         }
-        let needed = estimate_s(&plan) / 3600.0;
+        let needed = plan.node_seconds() / 3600.0;
         if self.scope.budget.is_some_and(|budget| self.node_hours() + needed > budget) {
             return Err(Stopped::Budget(needed));
         }
@@ -213,12 +213,6 @@ pub(super) fn records(home: &Home, word: &str) -> Result<Vec<(PathBuf, Bisection
             one.first
         )),
     }
-}
-
-/// Of all jobs, on each of their nodes.
-pub(super) fn estimate_s(plan: &Plan) -> f64 {
-    let jobs = plan.cases.iter().flat_map(|case| &case.jobs);
-    jobs.map(|job| job.estimate_s as f64 * job.nodes.len() as f64).sum()
 }
 
 fn machinery(error: impl ToString) -> Stopped {

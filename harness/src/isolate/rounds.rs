@@ -119,7 +119,7 @@ impl Isolation {
             };
             let (plan, tried) =
                 self.plan(&trials).map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
-            let needed = estimate_s(&plan) / 3600.0;
+            let needed = plan.node_seconds() / 3600.0;
             if self.asked.budget.is_some_and(|budget| self.node_hours() + needed > budget) {
                 return Err(Stopped::Budget(needed));
             }
@@ -198,7 +198,7 @@ impl Isolation {
         let Next::Round(trials) = isolate::next(&self.fleet, &[], 0) else { return Ok(None) };
         let (plan, _) = self.plan(&trials)?;
         let nodes: usize = trials.iter().map(|trial| trial.nodes.len()).sum();
-        let each_s = estimate_s(&plan) / nodes.max(1) as f64;
+        let each_s = plan.node_seconds() / nodes.max(1) as f64;
         Ok(Some((plan, each_s)))
     }
 
@@ -314,12 +314,6 @@ pub(crate) fn records(home: &Home, word: &str) -> Result<Vec<(PathBuf, Record)>,
             Err(format!("a round of isolation `{}` is missing from `runs`; start a new isolation", one.first))
         }
     }
-}
-
-/// Of all jobs, on each of their nodes.
-fn estimate_s(plan: &Plan) -> f64 {
-    let jobs = plan.cases.iter().flat_map(|case| &case.jobs);
-    jobs.map(|job| job.estimate_s as f64 * job.nodes.len() as f64).sum()
 }
 
 fn machinery(error: impl ToString) -> Stopped {

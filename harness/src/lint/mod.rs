@@ -14,6 +14,7 @@ pub use script::{Source, scripts};
 
 use crate::diagnostic_lines::{LEVELS, line};
 use base::redact::Redactor;
+use base::text::count;
 use clap::{Args, Subcommand};
 use config::diagnostic::Diagnostic;
 use config::envlint::Linted;
@@ -93,7 +94,6 @@ pub(crate) fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Writ
             };
         }
     }
-    let count = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     if !as_json {
         let _ = writeln!(
             out,

@@ -57,7 +57,7 @@ struct Curves {
 struct Curve {
     label: String,
     rank: Option<i64>,
-    /// Steps from one to the next, or the numbers themselves where they are not whole.
+    /// Steps from one to the next, or the numbers themselves where they are no integers.
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,10 +2,10 @@
 
 use super::about::{self, About};
 use super::limits::{self, FolderDiagnosis};
-use super::markup::{head, thousands, with_code};
+use super::markup::{head, with_code};
 use super::policy::policy;
 use super::script::{INDEX, STYLE};
-use base::text::SIMULATED;
+use base::text::{SIMULATED, thousands};
 use recipes::result_table::escaped;
 use serde::Serialize;
 use std::fs;

@@ -5,7 +5,7 @@ use super::about::{self, About};
 use super::policy::policy;
 use super::script::{LIBRARY, LICENCES, PAGE, STYLE};
 use super::{Data, Page};
-use base::text::SIMULATED;
+use base::text::{SIMULATED, thousands};
 use recipes::recipe::of_reports::Outcome;
 use recipes::result_table::escaped;
 use serde::Serialize;
@@ -333,18 +333,6 @@ fn cut(text: &str) -> String {
     }
 }
 
-pub(crate) fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,12 +354,5 @@ mod tests {
         assert_eq!(shortened("short"), "short");
         let long = format!("{}{}", "核".repeat(100), "e".repeat(30));
         assert_eq!(shortened(&long), format!("{}…{}", "核".repeat(30), "e".repeat(30)));
-    }
-
-    #[test]
-    fn thousands_are_parted_by_commas() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(thousands(number), text);
-        }
     }
 }

@@ -18,7 +18,7 @@ mod tests;
 
 pub(crate) use index::address;
 pub use index::{NAME as INDEX_NAME, index};
-pub(crate) use markup::{thousands, with_code};
+pub(crate) use markup::with_code;
 pub(crate) use run_frame::{live_foot, live_head, run_foot, run_head, site_foot, site_head};
 
 use recipes::recipe::of_reports::Outcome;

@@ -3,7 +3,6 @@
 
 use super::manual::{FIGURES, value};
 use super::sets::SETS;
-use metric::unit::Better;
 use nsys::tables::TableSpec;
 use recipes::recipe::of_reports::{self, GROUPS, OutputTable, ReportRecipe};
 use recipes::recipe::{LIST, RecipeSpec};
@@ -107,7 +106,7 @@ fn suite_page(recipe: &RecipeSpec<'_>) -> String {
             metric.name,
             cell(&metric.about),
             metric.unit.name(),
-            better(metric.better),
+            metric.better.name(),
             if dims.is_empty() { "job".to_owned() } else { dims.join(", ") }
         ));
     }
@@ -163,14 +162,6 @@ fn tables(tables: &[OutputTable]) -> String {
         text.push_str(&format!("| `{name}` | {} | {} |\n", of.join(", "), cell(about)));
     }
     text
-}
-
-fn better(better: Better) -> &'static str {
-    match better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-        Better::Neither => "neither",
-    }
 }
 
 /// A table's cell ends at a stroke.

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn words_in_the_name_are_filled_in() {
+    fn placeholders_of_the_name_are_filled_in() {
         assert_eq!(named_folder("out-%n").as_deref(), Ok("out-3"));
         assert_eq!(named_folder("new-%n").as_deref(), Ok("new-1"));
         assert_eq!(named_folder("a%%b-%h-%q{JOB}x").as_deref(), Ok("a%b-n1-17x"));

@@ -7,7 +7,7 @@ use fleet::{Failure, Reading};
 use metric::unit::{Better, Unit};
 use metric::{Dim, DimValue, Dims, Metrics, Query};
 use model::artefact::{
-    CaseVerdict, Culprit, LeftOut, Plan, PlannedAssertion, PlannedCase, Probe, Status, Value, Verdict,
+    CaseVerdict, Culprit, LeftOut, Plan, PlannedAssertion, PlannedCase, Probe, Value, Verdict,
 };
 use model::exit_code;
 use recipes::recipe;
@@ -146,18 +146,11 @@ fn reading<'a>(values: &'a mut BTreeMap<String, Reading>, node: &str) -> &'a mut
     values.entry(node.to_owned()).or_insert_with(new)
 }
 
-/// A broken measurement is none, nor is one of some parts only.
-fn is_measured(judged: &Verdict) -> bool {
-    let is_possible = judged.cause.as_deref() != Some("above-ceiling");
-    let is_judged = !matches!(judged.status, Status::Error | Status::Skipped);
-    is_possible && is_judged && judged.n > 0 && judged.n >= judged.n_expected
-}
-
 fn add(case: &PlannedCase, verdict: &CaseVerdict, metrics: &Metrics, values: &mut BTreeMap<String, Reading>) {
     let judged: BTreeMap<&str, &Verdict> =
         verdict.verdicts.iter().map(|one| (one.name.as_str(), one)).collect();
     for assertion in case.assertions.iter().filter(|it| is_rate(it.unit) && it.better != Better::Neither) {
-        if !judged.get(assertion.name.as_str()).is_some_and(|one| is_measured(one)) {
+        if !judged.get(assertion.name.as_str()).is_some_and(|one| one.is_measured()) {
             continue;
         }
         let whole = [Dims::new()];

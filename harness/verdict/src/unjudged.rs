@@ -2,6 +2,7 @@
 //! has no judged number in a stage that it took part in; and whether cases were skipped as a whole. Pure.
 
 use crate::judge::absent::ABSENT;
+use base::text::thousands;
 use metric::Covers;
 use model::artefact::{
     CaseEnd, CaseVerdict, NAMES_UNKNOWN, Plan, PlannedAssertion, PlannedBaseline, PlannedCase, Status,
@@ -54,18 +55,6 @@ pub fn line(open: usize, all: usize, nodes: usize) -> String {
         "{open} of {all} numbers have nothing to compare with on {nodes}: run it four times more, then harness \
          baseline propose"
     )
-}
-
-fn thousands(n: usize) -> String {
-    let digits = n.to_string();
-    let mut shown = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
 }
 
 /// Whether all that a case asks for was skipped, and its suite does not require that; or some nodes do not have its program.

@@ -29,7 +29,7 @@ pub(crate) fn in_pods() -> Vec<Trial> {
     trials("kubernetes", &[pods::FACTS, analysed::FACTS].concat(), kubernetes_cluster::absent())
 }
 
-/// What is read off counters by the machine's own clock, and what is left of a workload that was lived through in part:
+/// What is read off counters by the machine's own clock, and the rest of a workload of which a part was over:
 /// near to the model, and not it.
 const BY_THE_CLOCK: [(&str, f64); 2] = [("node.efa_tx", 0.6), ("nic.share", 1e-6)];
 

@@ -3,7 +3,7 @@
 # `cluster`, which says what to start. $state is its folder: one file NAME in $state/processes for each, "PID START".
 
 # Sets $at to the moment at which a process began, in ticks since the machine's start; to nothing where there is none,
-# or only what nobody has reaped yet.
+# or only what is not reaped yet.
 begun_at() {
   local text= words
   at=

@@ -16,7 +16,7 @@ pub(super) const FACTS: &[Fact] = &[
     ("output_is_bounded_and_says_so", output_is_bounded_and_says_so),
     ("any_text_arrives_as_itself", any_text_arrives_as_itself),
     ("a_limit_ends_the_wait_and_the_command", a_limit_ends_the_wait_and_the_command),
-    ("more_commands_than_sessions_all_run_once", more_commands_than_sessions_all_run_once),
+    ("commands_beyond_the_sessions_all_run_once", commands_beyond_the_sessions_all_run_once),
     ("a_crowded_jump_host_lets_all_in_by_and_by", a_crowded_jump_host_lets_all_in_by_and_by),
 ];
 
@@ -165,7 +165,7 @@ fn a_limit_ends_the_wait_and_the_command() {
     });
 }
 
-fn more_commands_than_sessions_all_run_once() {
+fn commands_beyond_the_sessions_all_run_once() {
     for sessions in [1, 2, 10] {
         let line = format!("MaxSessions {sessions}");
         let hosts = Hosts::start_with(1, &[&line], "");

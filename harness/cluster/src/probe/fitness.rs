@@ -4,7 +4,7 @@
 
 use super::environment::environment_findings;
 use base::nodeset;
-use base::text::count;
+use base::text::{count, first_few};
 use config::facts::version;
 use config::inventory::{Instance, Inventory, Kind};
 use model::artefact::{Probe, ProbedNode, Value};
@@ -33,7 +33,7 @@ pub fn weigh(
     if let Some(Value::Names(busy)) = node.facts.get("busy")
         && !busy.is_empty()
     {
-        let busy = format!("{BUSY}its GPUs are in use by {}", listed(busy));
+        let busy = format!("{BUSY}its GPUs are in use by {}", first_few(busy, MOST));
         if allow_busy { notes.push(busy) } else { unfit.push(busy) }
     }
     unfit.extend(inventory.probe.iter().filter_map(|requirement| requirement.unmet(node)));
@@ -98,16 +98,16 @@ fn nics(node: &ProbedNode, inventory: &Inventory, unfit: &mut Vec<String>, notes
         if !missing.is_empty() {
             let named = match others.as_slice() {
                 [] => String::new(),
-                others => format!("; other devices: {}", listed(others)),
+                others => format!("; other devices: {}", first_few(others, MOST)),
             };
             unfit.push(format!(
                 "NICs: {} of {}, missing: {}{named}",
                 there.len() - others.len(),
                 instance.nics.len(),
-                listed(&missing)
+                first_few(&missing, MOST)
             ));
         } else if !others.is_empty() {
-            notes.push(format!("NICs beyond those of `{}`: {}", instance.name, listed(&others)));
+            notes.push(format!("NICs beyond those of `{}`: {}", instance.name, first_few(&others, MOST)));
         }
     } else if there.len() != instance.nics.len() {
         let nics = count(there.len(), "NIC");
@@ -123,7 +123,7 @@ fn nics(node: &ProbedNode, inventory: &Inventory, unfit: &mut Vec<String>, notes
     if let Some(Value::Names(down)) = node.facts.get("nics_down")
         && !down.is_empty()
     {
-        unfit.push(format!("NICs whose link is not active: {}", listed(down)));
+        unfit.push(format!("NICs whose link is not active: {}", first_few(down, MOST)));
     }
 }
 
@@ -190,13 +190,13 @@ fn odd(node: &ProbedNode, inventory: &Inventory, notes: &mut Vec<String>) {
         if let Some(Value::Names(faults)) = node.facts.get(fact)
             && !faults.is_empty()
         {
-            notes.push(format!("{what}: {}", listed(faults)));
+            notes.push(format!("{what}: {}", first_few(faults, MOST)));
         }
     }
     if let Some(Value::Names(missing)) = node.facts.get("nccl_tests_missing_libraries")
         && !missing.is_empty()
     {
-        notes.push(format!("all_reduce_perf does not find libraries: {}", listed(missing)));
+        notes.push(format!("all_reduce_perf does not find libraries: {}", first_few(missing, MOST)));
     }
     if let Some(Value::Names(open)) = node.facts.get("open_programs")
         && !open.is_empty()
@@ -243,12 +243,3 @@ fn odd(node: &ProbedNode, inventory: &Inventory, notes: &mut Vec<String>) {
 }
 
 const MOST: usize = 4;
-
-/// The first few, and how many more there are.
-fn listed<S: AsRef<str>>(names: &[S]) -> String {
-    let mut text = names.iter().take(MOST).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
-    if names.len() > MOST {
-        text.push_str(&format!(" and {} more", names.len() - MOST));
-    }
-    text
-}

@@ -4,6 +4,7 @@
 use crate::form::{Form, Key, Type};
 use crate::toml_reader::Value;
 use base::suggest::nearest;
+use base::text::first_few;
 use model::artefact::Value as FactValue;
 use std::collections::BTreeMap;
 
@@ -108,7 +109,8 @@ impl DeliveredHardware {
             });
             let other: Vec<String> = other.cloned().collect();
             let lines = [("without", gone), ("with", other)].into_iter().filter(|(_, all)| !all.is_empty());
-            let lines: Vec<String> = lines.map(|(how, all)| format!("{how} {}", shortened(&all))).collect();
+            let lines: Vec<String> =
+                lines.map(|(how, all)| format!("{how} {}", first_few(&all, MOST))).collect();
             if !lines.is_empty() {
                 found.push(format!("`{fact}` is not as delivered: {}", lines.join(", ")));
             }
@@ -164,14 +166,6 @@ fn has(row: &str, numbers: &[String]) -> bool {
 }
 
 const MOST: usize = 4;
-
-fn shortened(all: &[String]) -> String {
-    let shown = all.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
-    match all.len().saturating_sub(MOST) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
-}
 
 #[cfg(test)]
 mod tests {

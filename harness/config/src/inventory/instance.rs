@@ -4,6 +4,7 @@
 use super::form;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::form::Form;
+use crate::toml_reader::file::stem;
 use crate::toml_reader::quantity::line_rate_of;
 use crate::toml_reader::{self, Table, Value};
 use base::nodeset;
@@ -235,12 +236,6 @@ pub(crate) fn inline(table: &Table<'_>, instances: &Instances) -> Option<Instanc
         Some(name)
     });
     profile(table, Some(name.unwrap_or_default()), instances, form::own_instance)
-}
-
-/// The file's name without folder and `.toml`.
-pub(crate) fn stem(file: &str) -> &str {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    name.strip_suffix(".toml").unwrap_or(name)
 }
 
 fn like_of(text: &str) -> Option<String> {

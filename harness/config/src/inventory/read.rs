@@ -6,6 +6,7 @@ use super::{
 };
 use crate::diagnostic::Diagnostics;
 use crate::facts::requirements;
+use crate::toml_reader::file::stem;
 use crate::toml_reader::{self, Table, Value};
 use base::nodeset;
 use job::profile::NsysVersion;
@@ -85,7 +86,7 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
         let of_simulated = || (kind == Some(Kind::Simulated)).then_some(SIMULATED_NSYS);
         let nsys_version = nsys_version.or_else(in_path).or_else(of_simulated);
         Some(Inventory {
-            name: instance::stem(file).to_owned(),
+            name: stem(file).to_owned(),
             kind: kind?,
             instance: instance?,
             nodes: nodes?,

@@ -2,6 +2,7 @@
 
 use super::{Assertion, Suite, form, read};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::toml_reader::file::stem;
 use crate::toml_reader::quantity::quantity_of;
 use crate::toml_reader::{self, Table, Value, line_of};
 use base::suggest::nearest;
@@ -28,7 +29,7 @@ pub(super) fn suite(
     find: Find<'_>,
     catalogue: &Catalogue,
 ) -> Result<Suite, Diagnostics> {
-    if let Some(why) = odd_name(read::stem(file)) {
+    if let Some(why) = odd_name(stem(file)) {
         return Err(Diagnostic::in_file(file, why).into());
     }
     let Some(base) = extends(text) else { return read::suite(text, file, catalogue) };
@@ -79,7 +80,7 @@ fn extended(table: &Table<'_>, base: &Suite, file: &str, catalogue: &Catalogue) 
     suite.probe.retain(|bound| !probe.iter().any(|own| own.fact == bound.fact));
     suite.probe.extend(probe);
     suite.alike = alike.unwrap_or(suite.alike);
-    suite.name = read::stem(file).to_owned();
+    suite.name = stem(file).to_owned();
     suite.instance = instance?;
     suite.about = about?;
     Some(suite)

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::diagnostic::Diagnostics;
 use crate::facts::{FACTS, Requirement, requirements};
+use crate::toml_reader::file::stem;
 use crate::toml_reader::{self, Table, Value};
 use base::suggest::nearest;
 use job::profile::{Profile, Window};
@@ -99,11 +100,6 @@ fn read_on_failure(table: &Table<'_>) -> OnFailure {
 pub(super) struct Places {
     pub name: std::ops::Range<usize>,
     pub after: std::ops::Range<usize>,
-}
-
-pub(super) fn stem(file: &str) -> &str {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    name.strip_suffix(".toml").unwrap_or(name)
 }
 
 /// What every case of the suite has that says nothing else.

@@ -9,6 +9,12 @@ use std::path::Path;
 /// Far more than any person writes.
 const MOST_BYTES: u64 = 4 << 20;
 
+/// The name of a file without its folder and `.toml`.
+pub(crate) fn stem(file: &str) -> &str {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    name.strip_suffix(".toml").unwrap_or(name)
+}
+
 /// Of a regular file of at most 4 MiB; anything else is an error.
 pub fn read(path: &Path) -> io::Result<String> {
     String::from_utf8(bytes(path)?)

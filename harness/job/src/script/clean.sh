@@ -253,7 +253,9 @@ report() {
       if is_file "$name"; then say "$at" part "$folder/$name"; fi
     done)
   done
-  for name in job.sh hostfile counters.sh gpus.sh flows.sh profile.sh container.sh supervisor.sh lease.sh agent.sh allocation.sh; do
+  # What was put there before the job began.
+  for name in job.sh hostfile {counters,inspector,gpus,flows,links,gpu_state,gpu_allocation,busy,profile}.sh \
+    {container,supervisor,lease,agent,allocation}.sh torch_{collective,burn,ddp}.py sitecustomize.py; do
     if is_file "$name"; then
       line=$(sha256sum < "./$name")
       say "$at" file "${line%% *} $name"

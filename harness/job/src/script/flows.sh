@@ -13,7 +13,6 @@
 # exit: 0 every flow was tried (a flow without a rate is for the reader to find), 2 usage, 3 the tool is not
 # installed here, 4 this node is neither of the two, 5 the tool refused every flow, 143 ended from outside.
 set -u
-sys=/sys
 # By device: the GPU behind its switch, who says so, and its turn.
 declare -A gpu_of=() gpu_by=() turn_of=()
 
@@ -59,8 +58,6 @@ main() {
     gpu_of[${word%=*}]=${word##*=}
     gpu_by[${word%=*}]=profile
   done
-  # The installer of the fabric's driver puts its programs where only login shells look.
-  PATH=$PATH:/opt/amazon/efa/bin
   # fabtests opens CUDA's library by its name when it starts.
   if [[ -d /usr/local/cuda/lib64 ]]; then
     export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64
@@ -69,13 +66,12 @@ main() {
   export CUDA_DEVICE_ORDER=PCI_BUS_ID
   # Tools built for libfabric before 1.18 turn writes into messages on these devices unless this is set.
   export FI_EFA_USE_DEVICE_RDMA=${FI_EFA_USE_DEVICE_RDMA:-1}
-  node=${HARNESS_NODE:-${SLURMD_NODENAME:-${HOSTNAME:-$(uname -n)}}}
   trap stop TERM INT HUP
   map_gpus
   set_turns
-  if [[ $node == "$server" || ${node%%.*} == "$server" ]]; then
+  if is_node "$server"; then
     serve
-  elif [[ $node == "$client" || ${node%%.*} == "$client" ]]; then
+  elif is_node "$client"; then
     connect
   else
     echo "flows.sh: node is neither $server nor $client: $node" >&2
@@ -190,7 +186,7 @@ serve() {
     pause 0.2
     grace=$((grace - 1))
   done
-  end_flows
+  end_all
   if [[ -e refused.server ]]; then exit 5; fi
 }
 
@@ -374,34 +370,6 @@ bounded() {
   wait "$!"
 }
 
-is_efa() {
-  local vendor=$sys/class/infiniband/$1/device/vendor
-  if [[ -r $vendor ]]; then
-    [[ $(< "$vendor") == 0x1d0f ]]
-  else
-    [[ $1 == rdmap* || $1 == efa_* ]]
-  fi
-}
-
-# Signals reach a shell only between its commands, unless it waits: so whatever takes time runs beside it.
-pause() {
-  sleep "$1" &
-  wait "$!"
-}
-
-# Ends what this shell started and is still running; each flow is a shell of its own and ends its tool likewise.
-end_flows() {
-  # Unquoted on purpose: one word per process.
-  # shellcheck disable=SC2046
-  kill $(jobs -rp) 2> /dev/null
-  wait
-}
-
-stop() {
-  end_flows
-  exit 143
-}
-
 # Writes one line as the output of every flow.
 write_all() {
   local device
@@ -415,18 +383,6 @@ until_ready() {
     if (($(date +%s) >= deadline)); then return 1; fi
     pause 0.2
   done
-}
-
-# A mark appears with its text or not at all.
-announce() {
-  local part=$1.$node.$BASHPID.tmp
-  echo "$2" > "$part" && mv -f "$part" "$1"
-}
-
-# Listing the folder makes a network file system look again instead of remembering that the file was absent.
-seen() {
-  ls . > /dev/null 2>&1
-  [[ -e $1 ]]
 }
 
 main "$@"

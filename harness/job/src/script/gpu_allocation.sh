@@ -90,12 +90,4 @@ last_reason() {
   echo "$last"
 }
 
-stop() {
-  # Unquoted on purpose: one word per process.
-  # shellcheck disable=SC2046
-  kill $(jobs -rp) 2> /dev/null
-  wait
-  exit 143
-}
-
 main "$@"

@@ -11,7 +11,6 @@
 # exit: 0 each device was tried, 2 usage, 4 this node is neither of the two, 127 PROGRAM is not installed here,
 # 143 ended from outside.
 set -u
-sys=/sys
 
 main() {
   if (($# < 8)) || [[ $1 != nic && $1 != tcp ]] || { [[ $1 == nic ]] && (($# == 8)); }; then
@@ -30,9 +29,6 @@ main() {
       exit 2
     fi
   done
-  # The installer of the fabric's driver puts its programs where only login shells look.
-  PATH=$PATH:/opt/amazon/efa/bin
-  node=${HARNESS_NODE:-${SLURMD_NODENAME:-${HOSTNAME:-$(uname -n)}}}
   trap stop TERM INT HUP
   if ! command -v "$program" > /dev/null; then
     echo "links.sh: line $LINENO: exec: $program: not found" >&2
@@ -57,10 +53,6 @@ main() {
   fi
 }
 
-is_node() {
-  [[ $node == "$1" || ${node%%.*} == "$1" ]]
-}
-
 # One server for each device and size; it only listens until its client comes.
 begin_servers() {
   rm -f links.ready links.done
@@ -72,7 +64,7 @@ begin_servers() {
       port=$((port + 1))
     done
   done
-  announce links.ready
+  announce links.ready "$node"
 }
 
 # The program serves one client and ends. A client that failed half-way comes again.
@@ -97,7 +89,7 @@ connect() {
       port=$((port + 1))
     done
   done
-  announce links.done
+  announce links.done "$node"
 }
 
 measure() {
@@ -166,33 +158,6 @@ run_bounded() {
   wait "$!"
 }
 
-is_efa() {
-  local vendor=$sys/class/infiniband/$1/device/vendor
-  if [[ -r $vendor ]]; then
-    [[ $(< "$vendor") == 0x1d0f ]]
-  else
-    [[ $1 == rdmap* || $1 == efa_* ]]
-  fi
-}
-
-# Signals reach a shell only between its commands, unless it waits: so whatever takes time runs beside it.
-pause() {
-  sleep "$1" &
-  wait "$!"
-}
-
-end_all() {
-  # Unquoted on purpose: one word per process.
-  # shellcheck disable=SC2046
-  kill $(jobs -rp) 2> /dev/null
-  wait
-}
-
-stop() {
-  end_all
-  exit 143
-}
-
 # Waits for the server; a launcher may start it a minute later than this node.
 until_ready() {
   patience=$((limit > 60 ? limit : 60))
@@ -201,18 +166,6 @@ until_ready() {
     if (($(date +%s) >= until)); then return 1; fi
     pause 0.2
   done
-}
-
-# A mark appears with its text or not at all.
-announce() {
-  local part=$1.$node.$BASHPID.tmp
-  echo "$node" > "$part" && mv -f "$part" "$1"
-}
-
-# Listing the folder makes a network file system look again instead of remembering that the file was absent.
-seen() {
-  ls . > /dev/null 2>&1
-  [[ -e $1 ]]
 }
 
 main "$@"

@@ -22,15 +22,17 @@ pub const COUNTERS_SH: &str = include_str!("counters.sh");
 /// Single-GPU runs side by side on one node.
 pub const GPUS_SH: &str = include_str!("gpus.sh");
 /// Point-to-point flows, one per NIC, between two nodes.
-pub const FLOWS_SH: &str = include_str!("flows.sh");
+pub const FLOWS_SH: &str =
+    concat!(include_str!("background.sh"), include_str!("node_pair.sh"), include_str!("flows.sh"));
 /// Puts what NCCL's Inspector left for each process into one file.
 pub const INSPECTOR_SH: &str = include_str!("inspector.sh");
 /// A program, and the state of its node's GPUs before, during and after it.
 pub const GPU_STATE_SH: &str = include_str!("gpu_state.sh");
 /// What lies between two nodes, or between the NICs of one: latency, and TCP.
-pub const LINKS_SH: &str = include_str!("links.sh");
+pub const LINKS_SH: &str =
+    concat!(include_str!("background.sh"), include_str!("node_pair.sh"), include_str!("links.sh"));
 /// Steps with some of the GPUs of a job, and those that each can use.
-pub const GPU_ALLOCATION_SH: &str = include_str!("gpu_allocation.sh");
+pub const GPU_ALLOCATION_SH: &str = concat!(include_str!("background.sh"), include_str!("gpu_allocation.sh"));
 /// A program, and the processes beside it that use the processors of its node most.
 pub const BUSY_SH: &str = include_str!("busy.sh");
 /// A collective over a sweep of sizes, by PyTorch.

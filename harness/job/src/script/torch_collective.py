@@ -231,7 +231,7 @@ class Collective:
         self.receive = torch.empty(max(received, 1), dtype=self.dtype, device=device)
 
     def count(self, size):
-        """Elements as nccl-tests counts them: of one rank, in parts of 16 bytes, where each has a part."""
+        """Elements as nccl-tests counts them: of one rank, in units of 16 bytes, where each has a part."""
         elements = size // self.element
         if self.name not in PARTED:
             return elements

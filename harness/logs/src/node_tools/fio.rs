@@ -197,16 +197,16 @@ mod tests {
         )
     }
 
-    fn of_jobs(jobs: &[String]) -> String {
+    fn printed(jobs: &[String]) -> String {
         format!("{{\"fio version\": \"fio-3.36\", \"jobs\": [{}]}}", jobs.join(", "))
     }
 
     #[test]
     fn rates_of_jobs_that_ran_one_after_the_other_are_not_added_up() {
-        let at_once = of_jobs(&[job("a", 0, ""), job("b", 0, "")]);
+        let at_once = printed(&[job("a", 0, ""), job("b", 0, "")]);
         let rate = |it: &Measured| it.read.map(|side| side.rate_gb_s);
         assert_eq!(read(&at_once).as_ref().map(rate), Ok(Some(6.144)));
-        let in_turn = of_jobs(&[job("seq", 0, ""), job("rand", 1, "")]);
+        let in_turn = printed(&[job("seq", 0, ""), job("rand", 1, "")]);
         let why = read(&in_turn).expect_err("two groups");
         assert_eq!(why, "fio ran jobs of 2 groups, whose rates do not add up: run it once for each");
         let groups = read_groups(&in_turn).expect("read");
@@ -217,20 +217,20 @@ mod tests {
     #[test]
     fn errors_that_fio_went_on_after_count() {
         let of =
-            |first: i64| of_jobs(&[job("a", 0, &format!("\"total_err\": 12, \"first_error\": {first}, "))]);
+            |first: i64| printed(&[job("a", 0, &format!("\"total_err\": 12, \"first_error\": {first}, "))]);
         assert_eq!(read(&of(5)).map(|it| it.errors), Ok(1));
         assert!(read(&of(28)).expect_err("full").contains("no space left"));
         assert_eq!(read(&of(0)).expect_err("unknown"), "fio went on after 12 errors");
-        let none = of_jobs(&[job("a", 0, "\"total_err\": 0, \"first_error\": 0, ")]);
+        let none = printed(&[job("a", 0, "\"total_err\": 0, \"first_error\": 0, ")]);
         assert_eq!(read(&none).map(|it| it.errors), Ok(0));
     }
 
     #[test]
     fn older_and_other_forms_are_read_or_refused_by_name() {
-        let old = of_jobs(&[job("a", 0, "")]).replace("\"bw_bytes\": 3072000000, ", "");
+        let old = printed(&[job("a", 0, "")]).replace("\"bw_bytes\": 3072000000, ", "");
         let read_old = read(&old.replace("\"bw_bytes\": 0, ", "")).expect("fio 3.1");
         assert_eq!(read_old.read.map(|side| side.rate_gb_s), Some(3.072));
-        let mixed = of_jobs(&[job("a", 0, "\"mixed\": {\"io_bytes\": 1}, ")]);
+        let mixed = printed(&[job("a", 0, "\"mixed\": {\"io_bytes\": 1}, ")]);
         assert!(read(&mixed).expect_err("mixed").contains("unified_rw_reporting"));
         let clients = "{\"fio version\": \"fio-3.36\", \"client_stats\": []}";
         assert!(read(clients).expect_err("clients").contains("--client"));

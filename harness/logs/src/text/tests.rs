@@ -282,7 +282,7 @@ fn tags_within_a_line_go_in_every_reader() {
 }
 
 #[test]
-fn words_of_programs_are_no_labels() {
+fn output_of_programs_is_no_label() {
     let begins = |text: &str| text.trim_start().starts_with('#');
     for line in [
         "host: Test NCCL failure",

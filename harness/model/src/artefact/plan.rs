@@ -96,6 +96,14 @@ pub struct Plan {
     pub cases: Vec<PlannedCase>,
 }
 
+impl Plan {
+    /// The estimate of all jobs, each on all its nodes.
+    pub fn node_seconds(&self) -> f64 {
+        let jobs = self.cases.iter().flat_map(|case| &case.jobs);
+        jobs.map(|job| job.estimate_s as f64 * job.nodes.len() as f64).sum()
+    }
+}
+
 /// The network of a run's nodes, as ranks are ordered by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedNetwork {

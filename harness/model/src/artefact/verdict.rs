@@ -204,6 +204,15 @@ pub struct Verdict {
     pub seconds: f64,
 }
 
+impl Verdict {
+    /// Whether all that it is about was measured. A broken measurement is none, nor is one of some parts only.
+    pub fn is_measured(&self) -> bool {
+        let is_possible = self.cause.as_deref() != Some("above-ceiling");
+        let is_judged = !matches!(self.status, Status::Error | Status::Skipped);
+        is_possible && is_judged && self.n > 0 && self.n >= self.n_expected
+    }
+}
+
 /// The cause of a failure that all peers share: it names no culprit.
 pub const BELOW_FLOOR: &str = "below-floor";
 

@@ -36,7 +36,7 @@ pub const NIC_RATE: MetricSpec = MetricSpec::new(
 .covering(Covers::Nics)
 .explained_by(OTHER_TRANSPORT)
 .limited(Limit::NicLine)
-.with(&[Role::OverRounds, Role::Rate, Role::ShowsNics])
+.with(&[Role::OverRounds, Role::Rate, Role::ShowsNics, Role::BetweenNodes])
 .next("run `harness isolate` with this suite and inventory to name the part; replace it if it is slow with two partners");
 
 /// For `nic-pairs` cases; `run` makes `FLOW_RATE`, and the caller `NIC_RATE` from all jobs.

@@ -1,7 +1,9 @@
 //! Jobs as recipes of suites see them, for their tests: files that lie somewhere, and ranks that must have left some.
 
 use super::{FileRole, InputFile, JobInput, Output, Workload};
-use std::path::PathBuf;
+use metric::op::Op;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// One exported report for each of the first ranks; `expected` ranks should have one.
 pub(crate) fn job(
@@ -37,6 +39,31 @@ pub(crate) fn job(
         host_names: Default::default(),
         kept: Default::default(),
     }
+}
+
+/// A sweep of a collective by nccl-tests, checked.
+pub(crate) fn nccl_workload(op: Op, sizes: &[u64], ranks: Option<u32>) -> Workload {
+    Workload::NcclTests {
+        op,
+        sizes: sizes.to_vec(),
+        ranks_per_communicator: ranks,
+        checked: true,
+        by_torch: false,
+        sweep: None,
+    }
+}
+
+/// A file that holds this text, as long as it is kept.
+pub(crate) fn file_with(text: &str) -> NamedTempFile {
+    let file = NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), text).expect("written");
+    file
+}
+
+/// A file of a whole job: of no node, part or rank.
+pub(crate) fn job_file(role: FileRole, path: &Path, name: &str) -> InputFile {
+    let (path, shown) = (path.to_owned(), format!("raw/j/{name}"));
+    InputFile { role, path, shown, node: None, part: None, rank: None }
 }
 
 /// All that an output says to a person, a line each, for snapshots.

@@ -2,6 +2,7 @@
 
 use super::Step;
 use crate::figures::Stats;
+use metric::quantile::quantile;
 use metric::slope::{Slope, slope};
 use serde::{Deserialize, Serialize};
 
@@ -34,14 +35,8 @@ pub fn figures(steps: &[&Step]) -> Option<Figures> {
     let stats = Stats::from_values_mut(&mut times)?;
     times.sort_unstable();
     let cv = (stats.count > 1 && stats.mean > 0.0).then(|| stats.stddev / stats.mean);
-    Some(Figures { cv, p5: quantile(&times, 0.05), p95: quantile(&times, 0.95), slope, stats })
-}
-
-/// Of sorted values, by linear interpolation; 0 of none.
-pub fn quantile(sorted: &[u64], part: f64) -> f64 {
-    let at = part * sorted.len().saturating_sub(1) as f64;
-    let value = |at: f64| sorted.get(at as usize).map_or(0.0, |value| *value as f64);
-    value(at.floor()) + (value(at.ceil()) - value(at.floor())) * at.fract()
+    let (p5, p95) = (quantile(&times, 0.05)?, quantile(&times, 0.95)?);
+    Some(Figures { cv, p5, p95, slope, stats })
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ mod trace;
 mod window;
 
 pub(crate) use capture::find_by_capture;
-pub use figures::{Figures, figures, quantile};
+pub use figures::{Figures, figures};
 pub use kernels::Ran;
 pub(crate) use kernels::find_by_kernels;
 pub use name::{Stem, stem};

@@ -2,6 +2,7 @@
 
 use super::name::{speaks_of_steps, stem};
 use super::{Found, Source, Step};
+use metric::quantile::quantile;
 use std::collections::{BTreeMap, HashMap};
 
 /// A range that began and ended on one thread.
@@ -191,10 +192,10 @@ impl Series {
 pub(super) fn evenness(moments: &[i64]) -> f64 {
     let mut apart: Vec<u64> = moments.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]) as u64).collect();
     apart.sort_unstable();
-    let middle = super::quantile(&apart, 0.5);
+    let middle = quantile(&apart, 0.5).unwrap_or(0.0);
     let mut off: Vec<u64> = apart.iter().map(|ns| (*ns as f64 - middle).abs() as u64).collect();
     off.sort_unstable();
-    if middle > 0.0 { 1.0 - (super::quantile(&off, 0.5) / middle).min(1.0) } else { 0.0 }
+    if middle > 0.0 { 1.0 - (quantile(&off, 0.5).unwrap_or(0.0) / middle).min(1.0) } else { 0.0 }
 }
 
 /// More holes than this are not listed one by one.

@@ -427,7 +427,7 @@ fn who_is_late_by_less_than_the_limit_is_not_named() {
 }
 
 #[test]
-fn ranks_with_another_part_in_the_work_are_not_held_against_each_other() {
+fn ranks_with_another_part_in_the_work_are_not_compared_with_each_other() {
     // Half of the ranks take part in one more communicator, and need longer for what they do.
     let mut job = Job::seeded(20);
     job.late = (0..8).map(|rank| (rank, 50 * MS)).collect();

@@ -171,7 +171,7 @@ fn read(run: &Stored, left_out: &mut LeftOut) -> Result<Usability, String> {
         };
         let doubts = run.analysis(&case.name).map_err(message_of)?.map(|analysis| {
             let of_jobs = analysis.jobs.into_values().flat_map(|job| job.doubts);
-            of_jobs.map(|doubt| doubt.why).next()
+            of_jobs.map(|one| one.why).next()
         });
         if verdict.simulated && !plan.simulated {
             let why = "its output is marked as simulated";

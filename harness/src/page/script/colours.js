@@ -1,4 +1,4 @@
-// Colours that tell numbers and lines apart for people who see few of them, on light and on dark.
+// Colours that keep numbers and lines apart for people who see few of them, on light and on dark.
 
 // From low to high, each step as great to the eye as the next; the stops of viridis.
 const STOPS = ["440154", "482475", "414487", "355f8d", "2a788e", "21918c", "22a884", "44bf70", "7ad151", "bddf26", "fde725"];

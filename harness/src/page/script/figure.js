@@ -29,7 +29,7 @@ function figure(place, data, at) {
   function draw() {
     seen = holder.clientWidth;
     const width = theme.printing ? PAPER_WIDTH : Math.max(seen, 200);
-    // What was drawn of other ranks must not be drawn once more in the new room.
+    // What was drawn of other ranks must not be drawn again in the new room.
     chart.clear();
     model.refresh();
     empty.hidden = model.tracks() > 0;

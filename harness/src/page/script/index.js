@@ -2,7 +2,7 @@
 
 theme.start();
 const typed = document.getElementById("filter");
-const told = document.getElementById("filtered");
+const matches = document.getElementById("filtered");
 const entries = [...document.querySelectorAll(".pages > li")];
 typed.addEventListener("input", () => {
   const words = typed.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -12,6 +12,6 @@ typed.addEventListener("input", () => {
     entry.hidden = !words.every((word) => text.includes(word));
     if (!entry.hidden) shown += 1;
   }
-  told.textContent = words.length ? `${shown} of ${entries.length}` : "";
+  matches.textContent = words.length ? `${shown} of ${entries.length}` : "";
 });
 document.documentElement.dataset.ready = "true";

@@ -38,7 +38,7 @@ function short(value, quantity, like = value) {
   return `${ROUNDED.format(value / one)} ${unit}`;
 }
 
-// On an axis of which only a part far from zero is seen: as many digits as tell its places apart.
+// On an axis of which only a part far from zero is seen: as many digits as keep its places apart.
 function fine(value, quantity, span) {
   const [one, unit] = SCALES[quantity]?.find(([one]) => Math.abs(value) >= one) ?? SCALES[quantity]?.at(-1) ?? [1, ""];
   const places = Math.max(0, Math.min(9, Math.ceil(1 - Math.log10(span / one || 1))));

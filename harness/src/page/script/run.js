@@ -73,7 +73,7 @@ for (const every of document.querySelectorAll("[data-every]")) {
   });
 }
 
-// Paper is light, and nobody opens anything on it.
+// Paper is light, and nothing is opened on it.
 let opened = [];
 addEventListener("beforeprint", () => {
   theme.printing = true;

@@ -1,9 +1,9 @@
 //! Runs of thousands of nodes: readers of JUnit stop at so many testcases, so what did not go red is counted in one
 //! testcase for each assertion of the suite. What is red is never aggregated, and every verdict lies in the case's file.
 
-use crate::page::thousands;
 use crate::report::Report;
 use base::nodeset;
+use base::text::thousands;
 use model::artefact::{CaseVerdict, Evidence, Plan, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,10 +3,10 @@
 
 use super::marks::word;
 use super::{Context, past};
-use crate::page::{thousands, with_code};
+use crate::page::with_code;
 use crate::report::culprit_line::subject as culprit_of;
 use crate::report::text::{own_name, subject};
-use base::text::{count, duration, shorten, show};
+use base::text::{count, duration, shorten, show, thousands};
 use metric::unit::Unit;
 use model::artefact::{CaseVerdict, PlannedAssertion, PlannedBaseline, PlannedCase, Status, Verdict};
 use recipes::result_table::escaped;

@@ -1,8 +1,7 @@
 //! What ran when: the jobs of each case, and the nodes that they ran on, on one axis of time.
 
 use super::Context;
-use crate::page::thousands;
-use base::text::{count, duration, show};
+use base::text::{count, duration, show, thousands};
 use model::artefact::{Ended, JobRecord, PlannedCase};
 use recipes::result_table::escaped;
 use std::collections::BTreeMap;

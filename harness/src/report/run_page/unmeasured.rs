@@ -3,9 +3,9 @@
 
 use super::Context;
 use super::marks::{weight, word};
-use crate::page::{thousands, with_code};
+use crate::page::with_code;
 use crate::report::skipped;
-use base::text::{count, shorten, show};
+use base::text::{count, shorten, show, thousands};
 use model::artefact::{Status, Verdict};
 use recipes::result_table::escaped;
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,8 +5,7 @@
 mod tests;
 
 use super::Context;
-use crate::page::thousands;
-use base::text::{count, shorten, show};
+use base::text::{count, shorten, show, thousands};
 use recipes::excerpt::{ReadProcess, ReadSlice, ReadTrace};
 use recipes::result_table::escaped;
 use std::io::{self, Write};

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_name_is_found() {
+    fn remains_of_a_name_are_found() {
         let of = pseudonyms();
         assert_eq!(of.first_left("xACME-gpu007x"), Some("acme-gpu007"));
         assert_eq!(of.first_left("jdoe is a plain word"), None);

@@ -28,6 +28,7 @@ mod warning;
 mod widespread_parts;
 mod worst;
 
+use base::text::first_few;
 use case_index::CaseIndex;
 pub use coverage::reads_nics;
 use gate::Gate;
@@ -281,7 +282,7 @@ impl JudgedBound {
         verdict.runs = self.runs;
         let who = match self.odd.as_slice() {
             [] => String::new(),
-            odd => format!(" ({})", listed(odd)),
+            odd => format!(" ({})", first_few(odd, MOST_NAMED)),
         };
         verdict.message = format!("{}: {seen}{who}, {}", subject(assertion), self.comparison);
         if self.status != Status::Pass {
@@ -344,12 +345,15 @@ fn evidence(data: &CaseData, index: &CaseIndex, assertion: &PlannedAssertion) ->
     assertion.jobs.iter().take(4).map(folder).collect()
 }
 
+/// A message names so many parts, and counts the others.
+const MOST_NAMED: usize = 4;
+
 fn not_measured(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) {
     verdict.status = Status::Inconclusive;
     let missing = match measured.missing.as_slice() {
         [] => String::new(),
         [one] if one.is_empty() => String::new(),
-        many => format!(": {}", listed(many)),
+        many => format!(": {}", first_few(many, MOST_NAMED)),
     };
     let because = gate::why_missing(data, assertion);
     let (n, of) = (measured.n(), measured.n_expected);
@@ -379,15 +383,6 @@ pub(crate) fn subject(assertion: &PlannedAssertion) -> String {
     match (&assertion.node, &assertion.part) {
         (Some(node), Some(part)) => format!("{text} on {node} {part}"),
         _ => format!("{text} on {}", assertion.nodes),
-    }
-}
-
-/// A few names, and how many more.
-pub(crate) fn listed<S: AsRef<str>>(names: &[S]) -> String {
-    let shown = names.iter().take(4).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
-    match names.len() {
-        0..=4 => shown,
-        more => format!("{shown} and {} more", more - 4),
     }
 }
 

@@ -116,7 +116,7 @@ pub(super) fn judge(
                 odd.len(),
                 devices.len(),
                 unit.show(floor),
-                super::listed(&odd)
+                base::text::first_few(&odd, super::MOST_NAMED)
             )
         }
         _ => format!("{}: {evidence}; expected at least {}", super::subject(assertion), unit.show(floor)),

@@ -152,7 +152,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 
 /// `kind` of a workload that trains.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum TrainingKind {
     /// Any script of PyTorch.
     Torchrun,
     /// `train.py` of the FSDP samples.
@@ -165,15 +165,15 @@ enum Kind {
     Mpi,
 }
 
-impl Kind {
+impl TrainingKind {
     /// By its name in suites.
-    fn named(name: &str) -> Option<Kind> {
+    fn named(name: &str) -> Option<TrainingKind> {
         match name {
-            "torchrun" => Some(Kind::Torchrun),
-            "fsdp" => Some(Kind::Fsdp),
-            "nemo" => Some(Kind::Nemo),
-            "ddp" => Some(Kind::Ddp),
-            "mpi" => Some(Kind::Mpi),
+            "torchrun" => Some(TrainingKind::Torchrun),
+            "fsdp" => Some(TrainingKind::Fsdp),
+            "nemo" => Some(TrainingKind::Nemo),
+            "ddp" => Some(TrainingKind::Ddp),
+            "mpi" => Some(TrainingKind::Mpi),
             _ => None,
         }
     }
@@ -298,14 +298,14 @@ fn form(name: &str) -> Form {
     let global_batch = "samples of one step, of all ranks together";
     let script = Key::usual("script", "the inventory's, or where it is published", Type::Text, "the program");
     let port = port_key;
-    let own = match Kind::named(name) {
-        Some(Kind::Torchrun) => vec![
+    let own = match TrainingKind::named(name) {
+        Some(TrainingKind::Torchrun) => vec![
             Key::needed("script", Type::Text, "the program"),
             optional("steps", steps),
             optional("global_batch", global_batch),
             port(),
         ],
-        Some(Kind::Fsdp) => vec![
+        Some(TrainingKind::Fsdp) => vec![
             script,
             needed("steps", steps),
             one("batch", "samples of one step on each rank"),
@@ -317,14 +317,14 @@ fn form(name: &str) -> Form {
             ),
             port(),
         ],
-        Some(Kind::Ddp) => vec![
+        Some(TrainingKind::Ddp) => vec![
             script,
             needed("steps", steps),
             one("batch", "samples of one step on each rank"),
             Key::usual("pretrained", "\"gpt2\"", Type::Text, "the model"),
             port(),
         ],
-        Some(Kind::Nemo) => vec![
+        Some(TrainingKind::Nemo) => vec![
             Key::needed("form", Type::OneOf(|_| names(&FORMS)), "decides the command line"),
             needed("steps", steps),
             needed("global_batch", global_batch),
@@ -334,7 +334,7 @@ fn form(name: &str) -> Form {
             one("micro_batch", "samples that one replica of the model computes at once"),
             port(),
         ],
-        Some(Kind::Mpi) => vec![
+        Some(TrainingKind::Mpi) => vec![
             Key::needed("program", Type::Text, "the program"),
             optional("steps", steps),
             optional("global_batch", global_batch),
@@ -353,8 +353,8 @@ fn form(name: &str) -> Form {
         environment_key(),
     ]);
     let script = || Form::new([Key::usual("script", "where it is published", Type::Text, "the program")]);
-    match Kind::named(name) {
-        Some(Kind::Nemo) => form.by(
+    match TrainingKind::named(name) {
+        Some(TrainingKind::Nemo) => form.by(
             "form",
             FORMS.map(|(word, form)| match form {
                 NemoForm::Nemo1 | NemoForm::Megatron => (Condition::Is(word), script()),
@@ -375,29 +375,31 @@ fn read(table: &Table<'_>, name: &str) -> Option<Workload> {
     if name == torch_ddp::NAME {
         return torch_ddp::read(table).map(Workload::Training);
     }
-    read_kind(table, Kind::named(name)?).map(Workload::Training)
+    read_kind(table, TrainingKind::named(name)?).map(Workload::Training)
 }
 
 /// None where a value that it needs could not be read.
-fn read_kind(table: &Table<'_>, kind: Kind) -> Option<Training> {
+fn read_kind(table: &Table<'_>, kind: TrainingKind) -> Option<Training> {
     let steps_value = match kind {
-        Kind::Torchrun | Kind::Mpi => table.get("steps"),
-        Kind::Fsdp | Kind::Nemo | Kind::Ddp => table.need("steps"),
+        TrainingKind::Torchrun | TrainingKind::Mpi => table.get("steps"),
+        TrainingKind::Fsdp | TrainingKind::Nemo | TrainingKind::Ddp => table.need("steps"),
     };
     let steps = steps_value.map(|value| value.small(1..=MOST_STEPS));
     let batch = match kind {
-        Kind::Nemo => table.need("global_batch").and_then(|value| read_samples(&value)).map(Batch::Global),
-        Kind::Fsdp | Kind::Ddp => {
+        TrainingKind::Nemo => {
+            table.need("global_batch").and_then(|value| read_samples(&value)).map(Batch::Global)
+        }
+        TrainingKind::Fsdp | TrainingKind::Ddp => {
             table.get("batch").map_or(Some(1), |value| read_samples(&value)).map(Batch::PerRank)
         }
-        Kind::Torchrun | Kind::Mpi => match table.get("global_batch") {
+        TrainingKind::Torchrun | TrainingKind::Mpi => match table.get("global_batch") {
             Some(value) => read_samples(&value).map(Batch::Global),
             None => Some(Batch::Unknown),
         },
     };
     let processes = read_processes(table);
     let port = match kind {
-        Kind::Mpi => Some(USUAL_PORT),
+        TrainingKind::Mpi => Some(USUAL_PORT),
         _ => read_port(table),
     };
     let container = read_container(table);
@@ -406,11 +408,11 @@ fn read_kind(table: &Table<'_>, kind: Kind) -> Option<Training> {
     let args: Vec<String> = args.iter().filter_map(argument).collect();
     let model = table.get("model").and_then(|value| value.table()).map(|table| model::read(&table));
     let program = match kind {
-        Kind::Torchrun => table
+        TrainingKind::Torchrun => table
             .need("script")
             .and_then(|value| program_of(&value))
             .map(|script| Program::Torchrun { script, args }),
-        Kind::Fsdp => {
+        TrainingKind::Fsdp => {
             let script = script(table);
             let sharding = table.get("sharding").map_or(Some("hybrid".to_owned()), |value| {
                 value.one_of(&SHARDINGS)?;
@@ -418,14 +420,14 @@ fn read_kind(table: &Table<'_>, kind: Kind) -> Option<Training> {
             });
             Some(Program::Fsdp { script: script?, sharding: sharding?, args })
         }
-        Kind::Nemo => nemo(table, args).map(Program::Nemo),
-        Kind::Ddp => {
+        TrainingKind::Nemo => nemo(table, args).map(Program::Nemo),
+        TrainingKind::Ddp => {
             let script = script(table);
             let pretrained =
                 table.get("pretrained").map_or(Some("gpt2".to_owned()), |value| argument(&value));
             Some(Program::Ddp { script: script?, pretrained: pretrained?, args })
         }
-        Kind::Mpi => table
+        TrainingKind::Mpi => table
             .need("program")
             .and_then(|value| program_of(&value))
             .map(|program| Program::Mpi { program, args }),

@@ -1,7 +1,6 @@
 //! Parts of the time of small exports, and every way in which there are none.
 
 use super::*;
-use crate::recipe::Workload;
 use crate::testing::exports::{self as testing, Kernel};
 use crate::testing::{Made, PROCESS};
 use metric::op::Op;
@@ -10,14 +9,7 @@ use std::path::{Path, PathBuf};
 const NCCL: &str = "ncclDevKernel_SendRecv";
 
 fn job(paths: &[PathBuf], expected: u32) -> JobInput {
-    let workload = Workload::NcclTests {
-        op: Op::Scatter,
-        sizes: Vec::new(),
-        ranks_per_communicator: None,
-        checked: true,
-        by_torch: false,
-        sweep: None,
-    };
+    let workload = crate::recipe::testing::nccl_workload(Op::Scatter, &[], None);
     crate::recipe::testing::job(workload, paths, |rank| format!("n{rank}"), expected)
 }
 

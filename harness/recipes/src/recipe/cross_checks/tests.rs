@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::recipe::InputFile;
-use crate::recipe::testing::{PRINTED, job};
+use crate::recipe::testing::{PRINTED, job, nccl_workload};
 use crate::testing::Made;
 use crate::testing::nccl::json;
 use crate::testing::{OTHER_PROCESS, PROCESS};
@@ -166,14 +166,7 @@ impl JobFiles {
         let reports: Vec<Made> =
             (0..if self.together { 1 } else { 2 }).map(|rank| self.report(rank)).collect();
         let paths: Vec<_> = reports.iter().map(Made::path).collect();
-        let workload = Workload::NcclTests {
-            op: Op::AllReduce,
-            sizes: vec![8 * MIB, 16 * MIB],
-            ranks_per_communicator: Some(2),
-            checked: true,
-            by_torch: false,
-            sweep: None,
-        };
+        let workload = nccl_workload(Op::AllReduce, &[8 * MIB, 16 * MIB], Some(2));
         let mut job = job(workload, &paths, |rank| format!("n{}", rank + 1), 2);
         job.nodes = vec!["n1".to_owned(), "n2".to_owned()];
         job.nics = vec!["d0".to_owned()];

@@ -8,14 +8,7 @@ use std::path::{Path, PathBuf};
 const NCCL: &str = "ncclDevKernel_SendRecv";
 
 fn job(paths: &[PathBuf], expected: u32) -> JobInput {
-    let workload = Workload::NcclTests {
-        op: Op::Scatter,
-        sizes: Vec::new(),
-        ranks_per_communicator: None,
-        checked: true,
-        by_torch: false,
-        sweep: None,
-    };
+    let workload = crate::recipe::testing::nccl_workload(Op::Scatter, &[], None);
     crate::recipe::testing::job(workload, paths, |rank| format!("n{rank}"), expected)
 }
 

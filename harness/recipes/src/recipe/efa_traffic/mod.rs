@@ -23,6 +23,7 @@ const fn nic_metric(name: &'static str, about: &'static str, unit: Unit, better:
         .blaming(Blames::Node)
         .covering(Covers::Nics)
         .explained_by(OTHER_TRANSPORT)
+        .with(&[Role::BetweenNodes])
         .next("on {nodes}: look at the counters before and after, and at the switch port")
 }
 
@@ -54,14 +55,14 @@ const TX_BYTES: MetricSpec = nic_metric(
     Unit::Bytes,
     Better::Higher,
 )
-.with(&[Role::Traffic, Role::ShowsNics]);
+.with(&[Role::Traffic, Role::ShowsNics, Role::BetweenNodes]);
 const RX_BYTES: MetricSpec = nic_metric(
     "nic.rx_bytes",
     "bytes that arrived through the NIC, by the instance's direction map",
     Unit::Bytes,
     Better::Higher,
 )
-.with(&[Role::Traffic]);
+.with(&[Role::Traffic, Role::BetweenNodes]);
 const SHARE: MetricSpec = nic_metric(
     "nic.share",
     "the NIC's fraction of its node's bytes, over the median of the same device on the job's other nodes; 1 where those \
@@ -70,7 +71,7 @@ const SHARE: MetricSpec = nic_metric(
     Better::Higher,
 )
 .naming(Names::Unmoved)
-.with(&[Role::Traffic])
+.with(&[Role::Traffic, Role::BetweenNodes])
 .next("on {nodes}: look at the link of the NIC and at its counters, then run suite `nccl-p5`, case `nic-pairs`, on them");
 const RETRANS: MetricSpec =
     nic_metric("nic.retrans_pkts", "retransmitted packets", Unit::Count, Better::Lower);
@@ -80,7 +81,7 @@ const TIMEOUTS: MetricSpec = nic_metric(
     Unit::Count,
     Better::Lower,
 )
-.with(&[Role::Timeouts]);
+.with(&[Role::Timeouts, Role::BetweenNodes]);
 const DROPS: MetricSpec =
     nic_metric("nic.rx_drops", "received packets that were dropped", Unit::Count, Better::Lower);
 const NODE_TX: MetricSpec = node_metric("node.efa_tx", "sum of the plateau send rates of the node's NICs");

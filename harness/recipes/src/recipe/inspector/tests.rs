@@ -1,9 +1,8 @@
 //! What becomes of records that are whole, lost, filtered, cut, or of too few ranks.
 
 use super::*;
+use crate::recipe::JobInput;
 use crate::recipe::testing;
-use crate::recipe::{InputFile, JobInput};
-use std::io::Write;
 
 const MIB: u64 = 1 << 20;
 
@@ -32,25 +31,9 @@ fn gathered(files: &[String], end: &str) -> String {
 }
 
 fn output(op: Op, text: &str) -> Output {
-    let mut file = tempfile::NamedTempFile::new().expect("a file");
-    file.write_all(text.as_bytes()).expect("written");
-    let sizes = vec![4096, MIB];
-    let workload = Workload::NcclTests {
-        op,
-        sizes,
-        ranks_per_communicator: Some(4),
-        checked: true,
-        by_torch: false,
-        sweep: None,
-    };
-    let input = InputFile {
-        role: FileRole::Inspector,
-        path: file.path().to_owned(),
-        shown: "raw/j/inspector.txt".into(),
-        node: None,
-        part: None,
-        rank: None,
-    };
+    let file = testing::file_with(text);
+    let workload = testing::nccl_workload(op, &[4096, MIB], Some(4));
+    let input = testing::job_file(FileRole::Inspector, file.path(), "inspector.txt");
     let job = testing::job(workload, &[], |_| "n1".to_owned(), 0);
     run(&JobInput { nodes: vec!["n1".into(), "n2".into()], files: vec![input], ..job })
 }

@@ -1,7 +1,7 @@
 //! A table of two ranks and two sizes beside the reports of both, and every way in which they can disagree.
 
 use super::*;
-use crate::recipe::testing::{PRINTED, job};
+use crate::recipe::testing::{PRINTED, file_with, job, job_file, nccl_workload};
 use crate::testing::Made;
 use crate::testing::nccl::{call, communicator, domain, json, range};
 use metric::Metric;
@@ -63,8 +63,7 @@ impl RankCalls {
 
 fn ran(printed: &str, profiles: &[RankCalls]) -> Output {
     let made: Vec<Made> = profiles.iter().zip(0..).map(|(profile, rank)| profile.made(rank)).collect();
-    let text = tempfile::NamedTempFile::new().expect("a file");
-    std::fs::write(text.path(), printed).expect("written");
+    let text = file_with(printed);
     run(&JobInput {
         expected_exports: Vec::new(),
         ..input(text.path(), &made.iter().map(Made::path).collect::<Vec<_>>())
@@ -72,23 +71,9 @@ fn ran(printed: &str, profiles: &[RankCalls]) -> Output {
 }
 
 fn input(stdout: &Path, exports: &[PathBuf]) -> JobInput {
-    let workload = Workload::NcclTests {
-        op: Op::AllReduce,
-        sizes: vec![8 * MIB, 16 * MIB],
-        ranks_per_communicator: Some(2),
-        checked: true,
-        by_torch: false,
-        sweep: None,
-    };
+    let workload = nccl_workload(Op::AllReduce, &[8 * MIB, 16 * MIB], Some(2));
     let mut job = job(workload, exports, |rank| format!("n{}", rank + 1), 2);
-    job.files.push(InputFile {
-        role: FileRole::NcclTests,
-        path: stdout.to_owned(),
-        shown: "raw/j/stdout".into(),
-        node: None,
-        part: None,
-        rank: None,
-    });
+    job.files.push(job_file(FileRole::NcclTests, stdout, "stdout"));
     job
 }
 

@@ -24,7 +24,7 @@ const fn shape_metric(name: &'static str, about: &'static str, unit: Unit, bette
     )
 }
 
-const COMPARED: &[Role] = &[Role::ComparesWithin, Role::ShortName];
+const COMPARED: &[Role] = &[Role::ComparesWithin, Role::BetweenNodes, Role::ShortName];
 
 const DIP: MetricSpec = shape_metric(
     "nccl.dip",

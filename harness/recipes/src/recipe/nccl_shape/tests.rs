@@ -1,7 +1,8 @@
 //! Sweeps as nccl-tests print them, sound and not, and what is made of their shape.
 
 use super::*;
-use crate::recipe::{FileRole, InputFile};
+use crate::recipe::FileRole;
+use crate::recipe::testing::{file_with, job, job_file, nccl_workload};
 use metric::op::Op;
 use std::fmt::Write;
 
@@ -38,25 +39,10 @@ fn output(times: impl Fn(u64) -> Option<(f64, f64)>) -> Output {
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     writeln!(text, "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {mean:.3} ").expect("text");
     text.push_str("#\n# Collective test concluded: all_reduce_perf\n#\n");
-    let file = tempfile::NamedTempFile::new().expect("a file");
-    std::fs::write(file.path(), text).expect("written");
-    let workload = Workload::NcclTests {
-        op: Op::AllReduce,
-        sizes,
-        ranks_per_communicator: Some(RANKS),
-        checked: true,
-        by_torch: false,
-        sweep: None,
-    };
-    let mut job = crate::recipe::testing::job(workload, &[], |_| "n1".to_owned(), 0);
-    job.files.push(InputFile {
-        role: FileRole::NcclTests,
-        path: file.path().to_owned(),
-        shown: "raw/j/stdout".into(),
-        node: None,
-        part: None,
-        rank: None,
-    });
+    let file = file_with(&text);
+    let workload = nccl_workload(Op::AllReduce, &sizes, Some(RANKS));
+    let mut job = job(workload, &[], |_| "n1".to_owned(), 0);
+    job.files.push(job_file(FileRole::NcclTests, file.path(), "stdout"));
     run(&job)
 }
 

@@ -35,7 +35,7 @@ pub(super) const fn nccl_metric(
         .blaming(Blames::Node)
         .naming(Names::GpuAlone)
         .explained_by(OTHER_TRANSPORT)
-        .with(&[Role::ShortName])
+        .with(&[Role::BetweenNodes, Role::ShortName])
         .next(
             "run `harness isolate`, or the cases nic-pairs and gpu-each of `nccl-p5`, to find the slow part",
         )
@@ -53,17 +53,17 @@ pub const BUSBW: MetricSpec = row_metric(
     Better::Higher,
 )
 .limited(Limit::BusBandwidth)
-.with(&[Role::Rate, Role::ShortName]);
+.with(&[Role::Rate, Role::BetweenNodes, Role::ShortName]);
 /// Size over time.
 pub const ALGBW: MetricSpec =
     row_metric("nccl.algbw", "size over time", Unit::GigabytesPerSecond, Better::Higher)
         .limited(Limit::AlgorithmBandwidth)
-        .with(&[Role::Rate, Role::ShortName]);
+        .with(&[Role::Rate, Role::BetweenNodes, Role::ShortName]);
 /// Of one operation.
 pub const TIME: MetricSpec =
     row_metric("nccl.time", "mean time of one operation", Unit::Microseconds, Better::Lower)
         .limited(Limit::Time)
-        .with(&[Role::ShowsSizes, Role::ShortName]);
+        .with(&[Role::ShowsSizes, Role::BetweenNodes, Role::ShortName]);
 /// Elements that came out wrong.
 pub const WRONG: MetricSpec = row_metric(
     "nccl.wrong",
@@ -78,7 +78,7 @@ pub const WRONG: MetricSpec = row_metric(
     wrong: "nccl-tests reports wrong data",
     next: "assert `nccl.wrong` in the case, and run suite `nccl-p5`, case `gpu-each`: it checks each GPU separately",
 })
-.with(&[Role::ShortName])
+.with(&[Role::BetweenNodes, Role::ShortName])
 .next("take {nodes} out of service: its results cannot be trusted; run suite `nccl-p5`, case `gpu-each`, on them");
 const RANKS: MetricSpec =
     nccl_metric("nccl.ranks", "ranks that the program listed", Unit::Count, Better::Neither, Files::Output);

@@ -1,42 +1,22 @@
 //! Tables of nccl-tests: complete, cut, garbled and of other jobs.
 
 use super::*;
+use crate::recipe::testing;
 use metric::SweepFacts;
 
 fn job(op: Op, sizes: &[u64], ranks: u32) -> JobInput {
-    JobInput {
-        case: "c".into(),
-        job: "j".into(),
-        round: 1,
-        nodes: vec!["n1".into()],
-        nics: Vec::new(),
-        tx_counters: Vec::new(),
-        rx_counters: Vec::new(),
-        conservation_shown: false,
-        workload: Workload::NcclTests {
-            op,
-            sizes: sizes.to_vec(),
-            ranks_per_communicator: Some(ranks),
-            checked: true,
-            by_torch: false,
-            sweep: Some(SweepFacts {
-                iterations: 20,
-                warmup: 1,
-                dtype: "float".into(),
-                redop: Some("sum".into()),
-                root: None,
-                gpu: "H100".into(),
-            }),
-        },
-        exit_code: Some(0),
-        seconds: None,
-        files: Vec::new(),
-        expected_exports: Vec::new(),
-        window: None,
-        gpu_places: Default::default(),
-        host_names: Default::default(),
-        kept: Default::default(),
+    let mut workload = testing::nccl_workload(op, sizes, Some(ranks));
+    if let Workload::NcclTests { sweep, .. } = &mut workload {
+        *sweep = Some(SweepFacts {
+            iterations: 20,
+            warmup: 1,
+            dtype: "float".into(),
+            redop: Some("sum".into()),
+            root: None,
+            gpu: "H100".into(),
+        });
     }
+    JobInput { round: 1, ..testing::job(workload, &[], |_| "n1".to_owned(), 0) }
 }
 
 #[test]
@@ -95,17 +75,15 @@ const WHOLE: &str = "\
 ";
 
 fn output_of(text: &str) -> Output {
-    let file = tempfile::NamedTempFile::new().expect("a file");
-    std::fs::write(file.path(), text).expect("written");
-    let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], 2);
-    job.files.push(InputFile {
-        role: FileRole::NcclTests,
-        path: file.path().to_owned(),
-        shown: "raw/j/stdout".into(),
-        node: None,
-        part: None,
-        rank: None,
-    });
+    output_with(text, 2, |_| ())
+}
+
+/// Of a job of that many ranks, which a test changes as it needs.
+fn output_with(text: &str, ranks: u32, change: impl FnOnce(&mut JobInput)) -> Output {
+    let file = testing::file_with(text);
+    let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], ranks);
+    job.files.push(testing::job_file(FileRole::NcclTests, file.path(), "stdout"));
+    change(&mut job);
     run(&job)
 }
 
@@ -253,13 +231,8 @@ fn programs_on_single_gpus_ran_on_different_ones() {
             .replace("[0000:17:00]", bus)
     };
     let cause_of = |buses: [&str; 2]| {
-        let files: Vec<tempfile::NamedTempFile> = (buses.iter())
-            .map(|bus| {
-                let file = tempfile::NamedTempFile::new().expect("a file");
-                std::fs::write(file.path(), one(bus)).expect("written");
-                file
-            })
-            .collect();
+        let files: Vec<tempfile::NamedTempFile> =
+            (buses.iter()).map(|bus| testing::file_with(&one(bus))).collect();
         let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], 1);
         job.files = (files.iter().enumerate())
             .map(|(gpu, file)| InputFile {
@@ -288,21 +261,12 @@ fn hosts_of_a_job_are_its_nodes() {
             &format!(" on {} ", hosts[1]),
             1,
         );
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), text).expect("written");
-        let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], 2);
-        job.nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
         let names = names.iter().map(|(node, name)| ((*node).to_owned(), (*name).to_owned()));
-        job.host_names = names.collect();
-        job.files.push(InputFile {
-            role: FileRole::NcclTests,
-            path: file.path().to_owned(),
-            shown: "raw/j/stdout".into(),
-            node: None,
-            part: None,
-            rank: None,
+        let output = output_with(&text, 2, |job| {
+            job.nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
+            job.host_names = names.collect();
         });
-        run(&job).not_comparable
+        output.not_comparable
     };
     let cause_of = |nodes: &[&str], hosts: [&str; 2]| not_comparable(nodes, hosts, &[]).map(|not| not.cause);
     let ranks = Some("wrong-ranks".to_owned());
@@ -351,19 +315,10 @@ fn ranks_are_numbered_node_by_node() {
             .replace("130.77  130.77", "130.77  196.16")
             .replace("132.10  132.10", "132.10  198.15")
             .replace("bandwidth    : 116.782", "bandwidth    : 175.177");
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), format!("{head}{ranks}#\n{table}")).expect("written");
-        let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], 4);
-        job.nodes = vec!["a".to_owned(), "b".to_owned()];
-        job.files.push(InputFile {
-            role: FileRole::NcclTests,
-            path: file.path().to_owned(),
-            shown: "raw/j/stdout".into(),
-            node: None,
-            part: None,
-            rank: None,
+        let output = output_with(&format!("{head}{ranks}#\n{table}"), 4, |job| {
+            job.nodes = vec!["a".to_owned(), "b".to_owned()];
         });
-        run(&job).not_comparable
+        output.not_comparable
     };
     assert_eq!(not_comparable(["a", "a", "b", "b"]), None);
     assert_eq!(not_comparable(["b", "b", "a", "a"]), None, "Slurm's order of nodes may be another");
@@ -376,20 +331,11 @@ fn ranks_are_numbered_node_by_node() {
 #[test]
 fn a_gpu_where_the_probe_found_none_is_not_that_of_the_node() {
     let cause_of = |places: &[&str]| {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), WHOLE).expect("written");
-        let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], 2);
         let places = places.iter().map(|place| (*place).to_owned()).collect();
-        job.gpu_places.insert("n1".to_owned(), places);
-        job.files.push(InputFile {
-            role: FileRole::NcclTests,
-            path: file.path().to_owned(),
-            shown: "raw/j/stdout".into(),
-            node: None,
-            part: None,
-            rank: None,
+        let output = output_with(WHOLE, 2, |job| {
+            job.gpu_places.insert("n1".to_owned(), places);
         });
-        run(&job).not_comparable.map(|not| (not.cause, not.why))
+        output.not_comparable.map(|not| (not.cause, not.why))
     };
     assert_eq!(cause_of(&["0000:17:00", "0000:65:00", "0000:07:00"]), None);
     let (cause, why) = cause_of(&["0000:17:00", "0000:66:00"]).expect("not comparable");
@@ -400,11 +346,7 @@ fn a_gpu_where_the_probe_found_none_is_not_that_of_the_node() {
 #[test]
 fn what_files_of_several_nodes_report_alike_names_none_of_them() {
     let failure = |role: FileRole, said: [&str; 2]| {
-        let files = said.map(|text| {
-            let file = tempfile::NamedTempFile::new().expect("a file");
-            std::fs::write(file.path(), text).expect("written");
-            file
-        });
+        let files = said.map(testing::file_with);
         let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], 2);
         job.nodes = vec!["n1".into(), "n2".into()];
         job.exit_code = Some(1);

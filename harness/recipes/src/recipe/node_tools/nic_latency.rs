@@ -5,7 +5,7 @@ use crate::recipe::shared_findings::FileFinding;
 use crate::recipe::{JobInput, Output, RecipeSpec};
 use logs::node_tools::pingpong as source;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Covers, Dim, Files, MetricSpec, Names, RunNoise};
+use metric::{Blames, Covers, Dim, Files, MetricSpec, Names, Role, RunNoise};
 
 /// Between two nodes: either may be at fault, and a node with a good partner is not.
 const LATENCY: MetricSpec = MetricSpec::new(
@@ -19,6 +19,7 @@ const LATENCY: MetricSpec = MetricSpec::new(
 .blaming(Blames::Node)
 .covering(Covers::Nics)
 .varying(RunNoise::NotComparable)
+.with(&[Role::BetweenNodes])
 .next("run `fi_pingpong` by hand on {nodes} with other partners, and compare retransmits of the NIC");
 
 const fn loopback(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {

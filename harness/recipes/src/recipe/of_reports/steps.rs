@@ -8,6 +8,7 @@ use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::result_table::{Column, Quantity, ResultTable};
 use crate::steps::{Figures, Found, Source, Step, StepRequest, Window, figures, find_in_trace, window};
+use metric::quantile::quantile;
 use nsys::tables::{GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use std::collections::BTreeMap;
 
@@ -281,7 +282,7 @@ fn across(reports: &[ReportExtract<&Found>]) -> ResultTable {
     let of = |value: fn(&[(u64, i64)]) -> Option<i64>| times.values().map(move |times| value(times));
     let median = |times: &Vec<(u64, i64)>| {
         let sorted: Vec<u64> = times.iter().map(|(ns, _)| *ns).collect();
-        (!sorted.is_empty()).then(|| crate::steps::quantile(&sorted, 0.5))
+        quantile(&sorted, 0.5)
     };
     result_table(vec![
         Column::integers(if is_numbered { "Number" } else { "Step" }, plain, times.keys().copied()),

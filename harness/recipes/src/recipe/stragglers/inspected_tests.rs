@@ -1,8 +1,8 @@
 //! Late ranks by records of NCCL's Inspector: four ranks on two nodes, and everything that leaves none to be blamed.
 
 use super::run;
-use crate::recipe::testing::job;
-use crate::recipe::{FileRole, InputFile, JobInput, Output, Workload};
+use crate::recipe::testing::{file_with, job, job_file, nccl_workload};
+use crate::recipe::{FileRole, JobInput, Output};
 use metric::Dim;
 use metric::op::Op;
 
@@ -28,19 +28,9 @@ fn ran(op: Op, ranks: &[String]) -> Output {
     let files = ranks.iter().enumerate();
     let files: String =
         files.map(|(at, records)| format!("== file n-pid{at}.log 9 9\n{records}\n")).collect();
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("inspector.txt");
-    std::fs::write(&path, format!("harness-inspector 1\n{files}== end\n")).expect("written");
-    let shown = "raw/j/inspector.txt".to_owned();
-    let file = InputFile { role: FileRole::Inspector, path, shown, node: None, part: None, rank: None };
-    let workload = Workload::NcclTests {
-        op,
-        sizes: vec![1 << 20],
-        ranks_per_communicator: Some(4),
-        checked: true,
-        by_torch: false,
-        sweep: None,
-    };
+    let gathered = file_with(&format!("harness-inspector 1\n{files}== end\n"));
+    let file = job_file(FileRole::Inspector, gathered.path(), "inspector.txt");
+    let workload = nccl_workload(op, &[1 << 20], Some(4));
     let nodes = vec!["n1".to_owned(), "n2".to_owned()];
     run(&JobInput { nodes, files: vec![file], ..job(workload, &[], |_| "n1".to_owned(), 0) })
 }

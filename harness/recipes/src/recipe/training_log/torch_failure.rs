@@ -2,7 +2,7 @@
 //! or a signal blames a node. An exception of the program has no culprit, and after a failed rendezvous either end may be
 //! at fault.
 
-use super::{Failure, JobInput, failure, node_of};
+use super::{Failure, JobInput, failure, named_node, node_of};
 use crate::recipe::training_log::TrainingFinding;
 use logs::torch_failure::Account;
 
@@ -27,7 +27,7 @@ pub(crate) fn failed_by(
         return Some(failure(RENDEZVOUS, None, evidence));
     }
     let cause = account.root_cause.as_ref();
-    let host = cause.and_then(|cause| host_of(job, cause.host.as_deref()?));
+    let host = cause.and_then(|cause| named_node(job, cause.host.as_deref()?));
     // Other ranks are where their numbers say only if the root cause is.
     let home = |rank: Option<u64>| match (rank, cause.and_then(|cause| cause.rank)) {
         (Some(rank), Some(known)) if rank != known => {
@@ -108,11 +108,6 @@ fn hardware_error(text: &str) -> Option<&'static str> {
         "CUDA error: unknown error",
     ];
     SIGNS.into_iter().find(|sign| text.contains(sign))
-}
-
-/// Hosts name themselves with or without their domain.
-fn host_of<'a>(job: &'a JobInput, host: &str) -> Option<&'a String> {
-    job.nodes.iter().find(|node| host == *node || host.split('.').next() == Some(node.as_str()))
 }
 
 fn other_end(job: &JobInput, host: &str) -> Option<String> {

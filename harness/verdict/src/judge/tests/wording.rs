@@ -49,12 +49,6 @@ fn what_to_try_next_depends_on_what_is_out_of_bounds() {
 }
 
 #[test]
-fn four_of_many_names_are_listed_and_the_rest_counted() {
-    assert_eq!(listed(&["a", "b", "c", "d"]), "a, b, c, d");
-    assert_eq!(listed(&["a", "b", "c", "d", "e", "f"]), "a, b, c, d and 2 more");
-}
-
-#[test]
 fn a_missing_number_without_a_name_is_counted() {
     let verdict = World::new(at_least(1.0)).one();
     assert!(verdict.message.contains("not measured (0 of 1 numbers)"), "{}", verdict.message);
