@@ -109,13 +109,7 @@ fn go_through(home: &Home, accepting: &mut AcceptanceSession) -> Result<(i32, Ac
     let copied = copied.map(|files| (files, vendor.as_path()));
     let lines = messages::conclusion(&acceptance, &folder.join(certificate::MARKDOWN), copied);
     print(accepting.output, &lines);
-    let code = match (acceptance.rejected.is_empty(), acceptance.undecided.is_empty()) {
-        (false, _) => exit_code::FAILED,
-        (true, false) => exit_code::INCONCLUSIVE,
-        (true, true) if acceptance.accepted.is_empty() => exit_code::INCONCLUSIVE,
-        (true, true) => exit_code::PASSED,
-    };
-    Ok((code, acceptance))
+    Ok((messages::outcome_code(&acceptance), acceptance))
 }
 
 fn begin(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, Vec<String>> {
