@@ -72,6 +72,11 @@ fn instead(verb: &Command, typed: &str) -> Option<&'static str> {
     if typed == "--dryrun" && has("dry-run") {
         return Some("write `--dry-run`");
     }
+    if !typed.starts_with('-') {
+        let is_filtered = verb.get_positionals().any(|argument| argument.get_id() == "filter");
+        return (is_filtered && has("case"))
+            .then_some("write `--case NAME` for each case: one FILTER is read");
+    }
     if !REPORTS.contains(&typed) || has("junit") {
         return FLAGS.iter().find(|(flag, _)| *flag == typed).map(|(_, instead)| *instead);
     }
