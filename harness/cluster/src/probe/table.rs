@@ -66,7 +66,9 @@ pub fn remarks(probe: &Probe) -> String {
         let _ = writeln!(text, "not fit: {}: no GPU can be read: {}", nodeset::fold(&nodes), show(why));
     }
     for (why, nodes) in by_reason(probe, |node| node.unprobed.as_deref()) {
-        let _ = writeln!(text, "not probed: {}: {}", show(&nodeset::fold(&nodes)), show(why));
+        // A tool's answer of several lines stays one line.
+        let why = why.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+        let _ = writeln!(text, "not probed: {}: {}", show(&nodeset::fold(&nodes)), show(&why));
     }
     text
 }
