@@ -94,7 +94,11 @@ fn exactly_the_three_faulty_of_thirty_two_nodes_are_rejected() {
         assert!(first.stdout.contains(line), "{line} {}", first.all());
     }
     let hours = reported["node_hours"].as_f64().expect("node-hours");
-    assert!(hours > 1.0 && last(&first).ends_with(&format!("node-hours {hours:.2}")), "{}", last(&first));
+    assert!(
+        hours > 1.0 && last(&first).ends_with(&format!("node-hours {hours:.2} (exit 1)")),
+        "{}",
+        last(&first)
+    );
     // Whoever has failed costs nothing any more.
     let of_runs = runs(&project.path().join("one"));
     assert_eq!(of_runs.len(), 4, "{of_runs:?}");

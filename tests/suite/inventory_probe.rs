@@ -93,7 +93,7 @@ fn what_cannot_be_asked_is_reported_before_anybody_is() {
         (vec!["inventory", "diff", "--golden", "bad.json"], "bad.json"),
         (vec!["inventory", "diff", "--golden", "newer.json"], "format 99"),
         (vec!["inventory", "probe", "--nodes", "p5-009"], "has no node `p5-009`"),
-        (vec!["inventory", "probe", "--inventory", "nine"], "no `nine` in inventory"),
+        (vec!["inventory", "probe", "--inventory", "nine"], "no inventory named `nine`; `harness list`"),
         (vec!["inventory", "probe", "--sim-fault", "p5-002:gpu-mising@1"], "did you mean `gpu-missing`"),
         (vec!["inventory", "probe", "--sim-fault", "p5-002:gpu-missing@9"], "unknown GPU"),
         (vec!["inventory", "porbe"], "probe"),

@@ -79,7 +79,7 @@ fn a_run_that_names_the_part_by_itself_is_evidence_enough_and_nothing_is_launche
         "{}",
         ran.all()
     );
-    assert!(ran.stdout.ends_with("culprits 1, runs 0, node-hours 0.00\n"), "{}", ran.all());
+    assert!(ran.stdout.ends_with("culprits 1, runs 0, node-hours 0.00 (exit 1)\n"), "{}", ran.all());
     assert_eq!(project.runs(), 1);
 }
 
@@ -212,7 +212,7 @@ fn no_node_is_drained_unasked_and_where_asked_each_culprit_is_reported() {
         asked.all()
     );
     // There is a line of its own for what came of it, and the last line is the sum as ever.
-    assert!(asked.stdout.ends_with("culprits 1, runs 0, node-hours 0.00\n"), "{}", asked.all());
+    assert!(asked.stdout.ends_with("culprits 1, runs 0, node-hours 0.00 (exit 1)\n"), "{}", asked.all());
     let watched = isolate_link(&project);
     assert!(
         watched.stdout.contains("\nnot drained a-c: HRN-LINK-SLOW: its severity asks for no drain: watch\n"),

@@ -6,6 +6,7 @@ use base::nodeset;
 use base::text::{command_line, count, duration};
 use model::artefact::acceptance::{Acceptance, StageRecord};
 use model::artefact::{CommonFailure, absence, remedy};
+use model::exit_code;
 use std::collections::BTreeSet;
 use std::path::Path;
 use verdict::accept::schedule::Schedule;
@@ -73,6 +74,16 @@ pub(crate) fn stage(stage: &StageRecord, schedule: &Schedule, node_hours: f64) -
 /// Commands of a kind that are printed.
 const MOST_NEXT: usize = 4;
 
+/// The exit code of an acceptance that came to its end.
+pub(crate) fn outcome_code(of: &Acceptance) -> i32 {
+    match (of.rejected.is_empty(), of.undecided.is_empty()) {
+        (false, _) => exit_code::FAILED,
+        (true, false) => exit_code::INCONCLUSIVE,
+        (true, true) if of.accepted.is_empty() => exit_code::INCONCLUSIVE,
+        (true, true) => exit_code::PASSED,
+    }
+}
+
 /// `copied` is the vendor's copy and how many files it has.
 pub(crate) fn conclusion(of: &Acceptance, certificate: &Path, copied: Option<(usize, &Path)>) -> Vec<String> {
     let mut lines = Vec::new();
@@ -106,8 +117,9 @@ pub(crate) fn conclusion(of: &Acceptance, certificate: &Path, copied: Option<(us
         lines.push(format!("for the vendor: {} in {}", count(files, "file"), folder.display()));
     }
     lines.push(format!("certificate: {}", certificate.display()));
+    let code = outcome_code(of);
     lines.push(format!(
-        "accepted {}, rejected {}, not decided {}, runs {}, node-hours {:.2}",
+        "accepted {}, rejected {}, not decided {}, runs {}, node-hours {:.2} (exit {code})",
         of.accepted.len(),
         of.rejected.len(),
         of.undecided.len(),

@@ -109,13 +109,7 @@ fn go_through(home: &Home, accepting: &mut AcceptanceSession) -> Result<(i32, Ac
     let copied = copied.map(|files| (files, vendor.as_path()));
     let lines = messages::conclusion(&acceptance, &folder.join(certificate::MARKDOWN), copied);
     print(accepting.output, &lines);
-    let code = match (acceptance.rejected.is_empty(), acceptance.undecided.is_empty()) {
-        (false, _) => exit_code::FAILED,
-        (true, false) => exit_code::INCONCLUSIVE,
-        (true, true) if acceptance.accepted.is_empty() => exit_code::INCONCLUSIVE,
-        (true, true) => exit_code::PASSED,
-    };
-    Ok((code, acceptance))
+    Ok((messages::outcome_code(&acceptance), acceptance))
 }
 
 fn begin(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, Vec<String>> {
@@ -146,6 +140,15 @@ fn begin_resumed(
     assemble(home, request, catalogue, folder, &suite, &inventory, |_| Ok(Record { asked, ..record }))
 }
 
+/// The suite of the instance itself; where it has none, that of the one that it is like.
+fn default_suite(library: &Library, instance: &str, like: Option<&str>) -> String {
+    let own = format!("acceptance-{instance}");
+    match like {
+        Some(like) if library.find("suites", &own).is_none() => format!("acceptance-{like}"),
+        _ => own,
+    }
+}
+
 fn begin_new(
     home: &Home,
     request: &AcceptRequest,
@@ -157,7 +160,7 @@ fn begin_new(
         None => {
             let loaded = load::load(home, &[], &request.inventory, None, catalogue)?;
             let instance = loaded.inventory.instance;
-            format!("acceptance-{}", instance.like.unwrap_or(instance.name))
+            default_suite(&Library::for_project(home.path()), &instance.name, instance.like.as_deref())
         }
     };
     let stem = Path::new(&suite).file_stem().and_then(|stem| stem.to_str()).unwrap_or("suite");

@@ -2,9 +2,11 @@
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command};
+use std::ffi::OsString;
 
 /// What is typed, and what to do instead.
-const FLAGS: [(&str, &str); 30] = [
+const FLAGS: [(&str, &str); 31] = [
     ("--config", "write `--inventory NAME` and `--suite NAME`, or settings into `.config/harness.toml`"),
     ("--debug", "write `-v`"),
     ("--dryrun", "write `harness plan`"),
@@ -14,6 +16,7 @@ const FLAGS: [(&str, &str); 30] = [
     ("--fail-fast", "write `--max-fail 1`"),
     ("--fault", "write `--sim-fault`"),
     ("--filter", "write the text without a flag, or `-E EXPRESSION`"),
+    ("--host", "write `--nodes`"),
     ("--hostfile", "write `--nodes`"),
     ("--hosts", "write `--nodes`"),
     ("--jobs", "jobs run side by side where nodes are free: leave it out"),
@@ -37,16 +40,68 @@ const FLAGS: [(&str, &str); 30] = [
     ("-x", "write `--max-fail 1`"),
 ];
 
+/// What asks for a report file: flags of verbs that run or judge suites alone.
+const REPORTS: [&str; 9] = [
+    "--ctrf",
+    "--json",
+    "--junit",
+    "--markdown",
+    "--openmetrics",
+    "--out",
+    "--output",
+    "--prometheus",
+    "--report",
+];
+
+/// The verb that was typed, or the verb of a verb.
+pub(super) fn typed_verb<'a>(command: &'a Command, args: &[OsString]) -> &'a Command {
+    let mut verb = command;
+    for word in args.iter().skip(1) {
+        match verb.find_subcommand(word) {
+            Some(next) => verb = next,
+            None => break,
+        }
+    }
+    verb
+}
+
+/// What to write instead of a flag, in this verb.
+fn instead(verb: &Command, typed: &str) -> Option<&'static str> {
+    let offered: Vec<&Arg> = verb.get_arguments().filter(|argument| !argument.is_hide_set()).collect();
+    let has = |long: &str| offered.iter().any(|argument| argument.get_long() == Some(long));
+    if typed == "--dryrun" && has("dry-run") {
+        return Some("write `--dry-run`");
+    }
+    if !typed.starts_with('-') {
+        let is_filtered = verb.get_positionals().any(|argument| argument.get_id() == "filter");
+        return (is_filtered && has("case"))
+            .then_some("write `--case NAME` for each case: one FILTER is read");
+    }
+    if !REPORTS.contains(&typed) || has("junit") {
+        return FLAGS.iter().find(|(flag, _)| *flag == typed).map(|(_, instead)| *instead);
+    }
+    let has_json = offered.iter().any(|argument| {
+        argument.get_long() == Some("format")
+            && argument.get_possible_values().iter().any(|value| value.get_name() == "json")
+    });
+    Some(match (typed, has_json) {
+        ("--out" | "--report", _) if has("output") => "write `--output`",
+        (_, true) => {
+            "write `--format json`; reports in files are flags of `harness run` and `harness replay`"
+        }
+        (_, false) => "reports in files are flags of `harness run` and `harness replay`",
+    })
+}
+
 /// The same error, with what a person can do about it.
-pub(super) fn explained(mut error: clap::Error) -> clap::Error {
+pub(super) fn explained(mut error: clap::Error, verb: &Command) -> clap::Error {
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let typed = match error.get(ContextKind::InvalidArg) {
                 Some(ContextValue::String(typed)) => typed.split('=').next().unwrap_or_default().to_owned(),
                 _ => return error,
             };
-            let known = FLAGS.iter().find(|(flag, _)| *flag == typed);
-            if let Some((_, instead)) = known {
+            if let Some(instead) = instead(verb, &typed) {
                 error.remove(ContextKind::SuggestedArg);
                 error.insert(ContextKind::Suggested, tip(instead));
             } else if error.get(ContextKind::SuggestedArg).is_none() {
@@ -75,8 +130,26 @@ fn number(mut error: clap::Error) -> clap::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::FLAGS;
+    use super::{FLAGS, REPORTS, instead, typed_verb};
     use crate::cli::verbs;
+
+    #[test]
+    fn a_verb_that_writes_no_reports_does_not_advise_to_ask_for_one() {
+        let command = verbs::command();
+        let advice = |words: &[&str], flag: &str| {
+            let args: Vec<std::ffi::OsString> = words.iter().map(Into::into).collect();
+            instead(typed_verb(&command, &args), flag).unwrap_or_default()
+        };
+        assert_eq!(advice(&["harness", "run"], "--report"), "write `--junit PATH` or `--json PATH`");
+        assert_eq!(advice(&["harness", "isolate"], "--dryrun"), "write `--dry-run`");
+        assert_eq!(advice(&["harness", "run"], "--dryrun"), "write `harness plan`");
+        assert_eq!(advice(&["harness", "rma", "p5-001"], "--out"), "write `--output`");
+        assert!(advice(&["harness", "isolate"], "--junit").starts_with("write `--format json`; reports"));
+        for flag in REPORTS {
+            let text = advice(&["harness", "baseline", "show"], flag);
+            assert!(!text.contains("--junit"), "{flag}: {text}");
+        }
+    }
 
     #[test]
     fn none_of_them_is_a_flag_of_run() {

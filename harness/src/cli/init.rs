@@ -208,7 +208,9 @@ fn inventory(home: &Home, args: &InitArgs) -> Result<Option<Begun>, Error> {
     let path = home.path().join(INVENTORY);
     let mut is_example = false;
     if path.exists() {
-        println!("kept     {INVENTORY}");
+        let remedy =
+            if args.cluster.is_some() { "; to have it as --cluster says, remove it first" } else { "" };
+        println!("kept     {INVENTORY}{remedy}");
     } else {
         let discovered =
             partition(args).map(|name| discover_into(home, &name, INVENTORY) == exit_code::PASSED);

@@ -86,8 +86,8 @@ fn print_file(library: &Library, name: &str) -> Result<i32, Error> {
     let entry = library.entries(folder).into_iter().find(|entry| entry.name() == stem).ok_or_else(|| {
         let known = library.names(folder);
         let near = suggest::nearest_name(stem, known.iter().map(String::as_str));
-        let hint = near.map(|near| format!("; did you mean `{kind}/{near}`?")).unwrap_or_default();
-        usage(format!("unknown: `{}`{hint}", name.escape_debug()))
+        let near = near.map(|near| format!("did you mean `{kind}/{near}`? ")).unwrap_or_default();
+        usage(format!("no `{}`; {near}`harness list` names all", name.escape_debug()))
     })?;
     let text = entry.read().map_err(|error| usage(format!("{}: {error}", entry.file)))?;
     // A reader that has gone away has read enough.

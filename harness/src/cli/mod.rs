@@ -106,11 +106,12 @@ pub fn main(args: Vec<OsString>) -> i32 {
 }
 
 /// clap prints its own message with a suggestion; its exit code for usage is ours too.
-fn parse<A: FromArgMatches>(command: Command, args: Vec<OsString>) -> Result<(A, ArgMatches), i32> {
-    let matches =
-        command.try_get_matches_from(args).and_then(|matches| Ok((A::from_arg_matches(&matches)?, matches)));
+fn parse<A: FromArgMatches>(mut command: Command, args: Vec<OsString>) -> Result<(A, ArgMatches), i32> {
+    let matches = command
+        .try_get_matches_from_mut(&args)
+        .and_then(|matches| Ok((A::from_arg_matches(&matches)?, matches)));
     matches.map_err(|error| {
-        let error = foreign_flags::explained(error);
+        let error = foreign_flags::explained(error, foreign_flags::typed_verb(&command, &args));
         let _ = error.print();
         if error.use_stderr() { exit_code::USAGE } else { exit_code::PASSED }
     })

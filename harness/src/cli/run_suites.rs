@@ -245,8 +245,9 @@ pub(super) fn run(home: &Home, options: &RunOptions) -> i32 {
         if let Some(name) = options.libtest.filter.as_ref().filter(|word| names.contains(word)) {
             return usage(&format!("which suite? `{name}` is one: write `--suite {name}`"));
         }
-        let names = names.join("`, `");
-        return usage(&format!("which suite? --suite NAME; known: `{names}`"));
+        return usage(
+            "which suite? write `--suite NAME`; `harness list` names them, `harness help` the verbs",
+        );
     }
     session::plan_and_run(home, options)
 }

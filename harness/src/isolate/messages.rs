@@ -134,16 +134,17 @@ pub(crate) fn end(isolation: &Isolation, conclusion: &Conclusion, culprits: usiz
             "inconclusive: run {run} failed, and nothing here explains that; next: harness runs show --run {run}"
         ));
     }
-    sum_of(isolation, culprits);
     // If all nodes are slow, no culprit can be separated from its peers.
     let is_certain = conclusion.is_certain() && !matches!(all, Fleetwide::Slow(_));
     // Of a node that took no part nothing is known.
     let is_certain = is_certain && isolation.asked.left_out.is_empty() && unexplained.is_none();
-    match (culprits == 0, is_certain) {
+    let code = match (culprits == 0, is_certain) {
         (false, _) => exit_code::FAILED,
         (true, true) => exit_code::PASSED,
         (true, false) => exit_code::INCONCLUSIVE,
-    }
+    };
+    sum_of(isolation, culprits, code);
+    code
 }
 
 pub(crate) fn budget(isolation: &Isolation, needed: f64) -> i32 {
@@ -153,7 +154,7 @@ pub(crate) fn budget(isolation: &Isolation, needed: f64) -> i32 {
         isolation.node_hours(),
         isolation.asked.budget.unwrap_or_default()
     ));
-    sum_of(isolation, isolation.known.len());
+    sum_of(isolation, isolation.known.len(), exit_code::INCONCLUSIVE);
     exit_code::INCONCLUSIVE
 }
 
@@ -194,18 +195,22 @@ fn print_culprit(output: Output, inventory: &Inventory, line: &EvidenceLine) {
     }
 }
 
-fn sum_of(isolation: &Isolation, culprits: usize) {
+fn sum_of(isolation: &Isolation, culprits: usize, code: i32) {
     if isolation.simulated {
         isolation.output.print(format_args!("SIMULATED: nothing of this was measured on real hardware"));
     }
-    sum(isolation.output, culprits, isolation.runs(), isolation.asked.nodes.len(), isolation.node_hours());
+    let (runs, nodes) = (isolation.runs(), isolation.asked.nodes.len());
+    sum(isolation.output, culprits, runs, nodes, isolation.node_hours(), code);
 }
 
-pub(crate) fn sum(output: Output, culprits: usize, runs: usize, nodes: usize, node_hours: f64) {
+/// The last line.
+pub(crate) fn sum(output: Output, culprits: usize, runs: usize, nodes: usize, node_hours: f64, code: i32) {
     let pairs = nodes * nodes.saturating_sub(1) / 2;
     // What it spares; of a few nodes, or where nothing was run, nothing.
     let spared = if (1..pairs).contains(&runs) { format!(" (all pairs: {pairs})") } else { String::new() };
-    output.print(format_args!("culprits {culprits}, runs {runs}{spared}, node-hours {node_hours:.2}"));
+    output.print(format_args!(
+        "culprits {culprits}, runs {runs}{spared}, node-hours {node_hours:.2} (exit {code})"
+    ));
 }
 
 fn line(isolation: &Isolation, named: &Named) -> EvidenceLine {

@@ -207,7 +207,7 @@ impl Isolation {
             .map_err(Stopped::Machinery)?;
         // Later rounds have shown already that runs come to an end here.
         let report = Report::new(plan, &finished.cases, &finished.summary);
-        match report::broken(&report).filter(|_| self.ids.is_empty()) {
+        match report::broken(&report, None).filter(|_| self.ids.is_empty()) {
             Some(text) => Err(Stopped::Broken(text)),
             None => Ok(()),
         }

@@ -11,8 +11,9 @@ use std::fmt::Write;
 /// Lines of the tool's output that are shown.
 const LAST_LINES: usize = 3;
 
-/// `None` where the run has no common failure.
-pub fn broken(report: &Report) -> Option<String> {
+/// `None` where the run has no common failure. `junit` is where the JUnit report was written, where that is another place
+/// than the run's folder.
+pub fn broken(report: &Report, junit: Option<&str>) -> Option<String> {
     let summary = report.summary;
     let failure = summary.common_failure.as_ref()?;
     let mut text = String::new();
@@ -27,7 +28,10 @@ pub fn broken(report: &Report) -> Option<String> {
     if summary.simulated {
         let _ = writeln!(text, "{SIMULATED}; seed: {}", summary.seed);
     }
-    let _ = writeln!(text, "run folder: runs/{}/", show(&summary.run_id));
+    let folder = format!("runs/{}", show(&summary.run_id));
+    let _ = writeln!(text, "run folder: {folder}/");
+    let _ = writeln!(text, "JUnit: {}", junit.map_or(format!("{folder}/junit.xml"), show));
+    let _ = writeln!(text, "page: {folder}/index.html");
     let outcome = if summary.exit_code == exit_code::INCONCLUSIVE { "INCONCLUSIVE: " } else { "" };
     let what = match failure.cause.as_str() {
         "launch-failed" => "jobs could not be launched",
@@ -66,7 +70,7 @@ mod tests {
     #[test]
     fn a_broken_launcher_is_a_few_lines_with_the_tools_own() {
         let mut made = fixture::red();
-        assert_eq!(broken(&made.report()), None);
+        assert_eq!(broken(&made.report(), None), None);
         made.summary.common_failure = Some(CommonFailure {
             case: "gpu-each".into(),
             jobs: 4,
@@ -76,7 +80,7 @@ mod tests {
             check: "`srun --mpi=list`".into(),
             expected: false,
         });
-        let text = broken(&made.report()).expect("a common failure");
+        let text = broken(&made.report(), None).expect("a common failure");
         assert!(
             text.starts_with(
                 "error: all 4 jobs of `gpu-each` failed in the same way on p5-[001-004]: exit 1"
@@ -85,10 +89,15 @@ mod tests {
         );
         assert!(text.contains("  line 8\\x1b[2J\n") && !text.contains("line 5"), "{text}");
         assert!(text.ends_with("\nthe launcher, the image or the tool is broken (exit 1)\n"), "{text}");
-        assert!(text.lines().count() <= 10, "{text}");
+        assert!(text.lines().count() <= 12, "{text}");
+        let folder = format!("runs/{}", made.summary.run_id);
+        let files =
+            format!("\nrun folder: {folder}/\nJUnit: {folder}/junit.xml\npage: {folder}/index.html\n");
+        assert!(text.contains(&files), "{text}");
         made.summary.exit_code = exit_code::INCONCLUSIVE;
         made.summary.common_failure.as_mut().expect("a failure").cause = "launch-failed".into();
-        let text = broken(&made.report()).expect("a common failure");
+        let text = broken(&made.report(), Some("out/j.xml")).expect("a common failure");
+        assert!(text.contains("\nJUnit: out/j.xml\n"), "{text}");
         assert!(text.ends_with("\nINCONCLUSIVE: jobs could not be launched (exit 3)\n"), "{text}");
     }
 }

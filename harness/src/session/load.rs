@@ -236,13 +236,18 @@ fn read(
     }
 }
 
+/// The names are too many for one line: the nearest is given, and the command that lists them.
 fn unknown(library: &Library, folder: &str, name: &str) -> String {
+    let kind = if folder == "suites" { "suite" } else { folder };
     let known = library.names(folder);
     let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(name);
     let near = suggest::nearest_name(stem, known.iter().map(String::as_str));
-    let hint = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-    let all = known.join("`, `");
-    format!("no `{name}` in {folder}; {hint}known: `{all}`")
+    let hint = match near {
+        Some(near) => format!("did you mean `{near}`? `harness list` names all"),
+        None if folder == "inventory" => "`harness list` names all, `harness init` writes one".to_owned(),
+        None => "`harness list` names all".to_owned(),
+    };
+    format!("no {kind} named `{name}`; {hint}")
 }
 
 fn source(file: &str, text: &str) -> Source {

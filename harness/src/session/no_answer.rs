@@ -12,15 +12,30 @@ use verdict::judge::common_failure::normalised;
 /// The last line of whoever prints the message and ends with exit code 3.
 pub(crate) const LAST_LINE: &str = "INCONCLUSIVE: nothing was launched (exit 3)";
 
-/// `None` if at least one node answered, or is known to Slurm.
-pub(crate) fn text(probe: &Probe, inventory: &Inventory) -> Option<String> {
+/// The answers, where no node was probed; `None` if at least one was, or is known to Slurm.
+fn answers<'a>(probe: &'a Probe, inventory: &Inventory) -> Option<Vec<&'a String>> {
     let planner = inventory.reach.planner();
     let silent: Vec<&String> = probe.nodes.iter().filter_map(|node| node.unprobed.as_ref()).collect();
     // Nodes that are only busy do not answer either; jobs wait for them.
     let is_busy = |why: &&String| planner.is_busy(why);
-    if silent.is_empty() || silent.len() < probe.nodes.len() || silent.iter().any(is_busy) {
-        return None;
-    }
+    let all = !silent.is_empty() && silent.len() == probe.nodes.len() && !silent.iter().any(is_busy);
+    all.then_some(silent)
+}
+
+/// What to check where no node answered.
+pub(crate) fn check(probe: &Probe, inventory: &Inventory) -> Option<String> {
+    answers(probe, inventory)?;
+    let cluster = match &inventory.reach {
+        ReachBy::Kubernetes(reach) => Some(cluster_known(reach)),
+        _ => None,
+    };
+    Some(inventory.reach.planner().check_when_silent(cluster.as_ref()))
+}
+
+/// `None` if at least one node answered, or is known to Slurm.
+pub(crate) fn text(probe: &Probe, inventory: &Inventory) -> Option<String> {
+    let silent = answers(probe, inventory)?;
+    let check = check(probe, inventory)?;
     let names: Vec<&String> = probe.nodes.iter().map(|node| &node.node).collect();
     let all: BTreeSet<&str> = names.iter().map(|name| name.as_str()).collect();
     // What most nodes got for an answer, once.
@@ -32,14 +47,10 @@ pub(crate) fn text(probe: &Probe, inventory: &Inventory) -> Option<String> {
         kinds.values().max_by_key(|(times, _)| *times).map(|(_, why)| why.as_str()).unwrap_or_default();
     let lines: Vec<String> =
         most.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect();
-    let cluster = match &inventory.reach {
-        ReachBy::Kubernetes(reach) => Some(cluster_known(reach)),
-        _ => None,
-    };
-    let check = planner.check_when_silent(cluster.as_ref());
     let nodes = nodeset::fold(&names);
     Some(format!(
-        "error: no answer from any node, nothing was launched, no node is blamed: {}\n{}check: {check}\n",
+        "error: no answer from any node, nothing was launched, no node is blamed: {}\n{}check: {check}\n\
+         `--no-probe` launches without asking\n",
         show(&nodes),
         last_lines(&lines)
     ))

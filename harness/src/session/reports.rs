@@ -151,10 +151,10 @@ fn print(report: &Report, is_streamed: bool, before: &[String], options: &RunOpt
         print_quietly(&lines);
         return;
     }
-    if let Some(text) = report::broken(report) {
+    let junit = options.junit.as_ref().map(|path| path.display().to_string());
+    if let Some(text) = report::broken(report, junit.as_deref()) {
         return print_quietly(&narrow::fit(&text, io::stdout()));
     }
-    let junit = options.junit.as_ref().map(|path| path.display().to_string());
     let ending = Ending { before, junit: junit.as_deref(), color, verbose: options.verbose };
     let closing = narrow::fit(&report::closing(report, ending), io::stdout());
     if options.libtest.format.is_none() {

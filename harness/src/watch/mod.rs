@@ -236,7 +236,7 @@ fn print_end(stored: &Stored, summary: &Summary, color: bool) -> Result<i32, Str
         cases.extend(stored.verdict(&case.name).map_err(|error| format!("{}: {error}", show(&case.name)))?);
     }
     let report = Report::new(&stored.plan, &cases, summary);
-    let text = report::broken(&report)
+    let text = report::broken(&report, None)
         .unwrap_or_else(|| report::closing(&report, Ending { color, ..Ending::default() }));
     // A reader that has gone away needs no error.
     let _ = io::stdout().lock().write_all(narrow::fit(&text, io::stdout()).as_bytes());

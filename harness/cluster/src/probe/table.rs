@@ -62,11 +62,11 @@ pub fn remarks(probe: &Probe) -> String {
             let _ = writeln!(text, "{title}: {}: {}", nodeset::fold(&nodes), show(&what));
         }
     }
-    for (why, nodes) in by_reason(probe, ProbedNode::gpus_unread) {
-        let _ = writeln!(text, "not fit: {}: no GPU can be read: {}", nodeset::fold(&nodes), show(why));
+    for (why, nodes) in by_reason(reasons(probe, ProbedNode::gpus_unread)) {
+        let _ = writeln!(text, "not fit: {}: no GPU can be read: {}", nodeset::fold(&nodes), show(&why));
     }
-    for (why, nodes) in by_reason(probe, |node| node.unprobed.as_deref()) {
-        let _ = writeln!(text, "not probed: {}: {}", show(&nodeset::fold(&nodes)), show(why));
+    for (why, nodes) in by_reason(reasons(probe, |node| node.unprobed.as_deref())) {
+        let _ = writeln!(text, "not probed: {}: {}", show(&nodeset::fold(&nodes)), show(&why));
     }
     text
 }
@@ -90,8 +90,9 @@ pub fn differences(compared: &Comparison) -> String {
             .collect();
         let _ = writeln!(text, "tie: {}: {}", tie.fact, each.join("; "));
     }
-    for (node, why) in &compared.unprobed {
-        let _ = writeln!(text, "not compared: {}: {}", show(node), show(why));
+    let unprobed = compared.unprobed.iter().map(|(node, why)| (node.as_str(), why.as_str()));
+    for (why, nodes) in by_reason(unprobed) {
+        let _ = writeln!(text, "not compared: {}: {}", show(&nodeset::fold(&nodes)), show(&why));
     }
     let unlike: std::collections::BTreeSet<&str> =
         compared.differences.iter().map(|one| one.node.as_str()).collect();
@@ -149,18 +150,33 @@ fn gib(bytes: u64) -> String {
     }
 }
 
-/// The nodes by the reason that each has, if it has one.
-fn by_reason<'a>(
+/// Nodes that have such a reason, with it.
+fn reasons<'a>(
     probe: &'a Probe,
     of: impl Fn(&'a ProbedNode) -> Option<&'a str>,
-) -> BTreeMap<&'a str, Vec<&'a str>> {
-    let mut nodes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for node in &probe.nodes {
-        if let Some(why) = of(node) {
-            nodes.entry(why).or_default().push(&node.node);
-        }
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    probe.nodes.iter().filter_map(move |node| of(node).map(|why| (node.node.as_str(), why)))
+}
+
+/// The nodes of each reason.
+fn by_reason<'a>(reasons: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<String, Vec<&'a str>> {
+    let mut nodes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (node, why) in reasons {
+        nodes.entry(without_name(node, why)).or_default().push(node);
     }
     nodes
+}
+
+/// One line, without the name of the node, which would make the same reason another one on each node.
+fn without_name(node: &str, why: &str) -> String {
+    let line = why.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    let rest = line.strip_prefix(node).and_then(|rest| rest.strip_prefix(' ')).unwrap_or(&line);
+    let words = rest.split(' ').map(|word| match word.strip_suffix(':') {
+        Some(bare) if bare == node => "NODE:",
+        None if word == node => "NODE",
+        _ => word,
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Each finding with all of its nodes, in the order of the first.
@@ -196,4 +212,27 @@ fn aligned(rows: &[Vec<String>]) -> String {
         let _ = writeln!(text, "{}", cells.join("  ").trim_end());
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_reason;
+
+    #[test]
+    fn nodes_with_the_same_reason_are_one_line_though_it_names_each() {
+        let reasons = [
+            ("n1", "n1 cannot be reached: ssh: Could not resolve hostname n1: Name or service not known"),
+            ("n2", "n2 cannot be reached: ssh: Could not resolve hostname n2: Name or service not known"),
+            ("n3", "srun: error: first\n  srun: fatal: second"),
+        ];
+        let grouped: Vec<(String, Vec<&str>)> = by_reason(reasons.into_iter()).into_iter().collect();
+        let hostname = "cannot be reached: ssh: Could not resolve hostname NODE: Name or service not known";
+        assert_eq!(
+            grouped,
+            [
+                (hostname.to_owned(), vec!["n1", "n2"]),
+                ("srun: error: first; srun: fatal: second".to_owned(), vec!["n3"]),
+            ]
+        );
+    }
 }

@@ -40,7 +40,7 @@ pub(super) fn render(past: &Past, only: &[(String, String)], format: &str) -> Re
 }
 
 const HEAD: [&str; 10] =
-    ["node", "part", "named", "suspected", "lately", "cleared", "last seen", "now", "codes", "said last"];
+    ["node", "part", "named", "suspected", "lately", "cleared", "last seen", "now", "codes", "last evidence"];
 
 fn cells(past: &Past, suspect: &Suspect) -> [String; 10] {
     let (of, times) = suspect.lately(LOOKED_BACK);

@@ -2,7 +2,7 @@
 
 use crate::cli::usage;
 use crate::session::reached::{ReachScope, Reached, redactor, through_slurm};
-use crate::session::{load, report_error, run_cluster};
+use crate::session::{load, no_answer, report_error, run_cluster};
 use clap::Args;
 use cluster::interrupt;
 use cluster::probe::{self as made_of, NotMade, Probing};
@@ -178,7 +178,11 @@ fn probed(home: &Home, args: &ProbeTarget, names_beyond: bool) -> Result<Probe, 
             Ok(made)
         }
     })?;
-    made.map_err(|NotMade::Interrupted(code)| code)
+    let made = made.map_err(|NotMade::Interrupted(code)| code)?;
+    if let Some(check) = no_answer::check(&made, &inventory) {
+        eprintln!("check: {check}");
+    }
+    Ok(made)
 }
 
 async fn make(

@@ -21,7 +21,7 @@ fn without(folder: &Scratch, text: &str) -> String {
 fn messages_of_incomplete_runs() {
     type Change = fn(&mut Made);
     let cases: [(&str, Change, Option<&str>); 9] = [
-        ("whole", |_| {}, None),
+        ("complete", |_| {}, None),
         ("without a record", |made| made.record = None, None),
         ("without an end", |made| made.record.as_mut().expect("a record").ended = None, None),
         ("stopped", |made| made.record.as_mut().expect("a record").stopped = Some("SIGTERM".into()), None),

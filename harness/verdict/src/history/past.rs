@@ -508,11 +508,11 @@ impl Run {
         fingerprint::from_run(self.plan(), self.cases.iter().map(AsRef::as_ref))
     }
 
-    /// Short: `whole`, or why it is incomplete.
+    /// Short: `complete`, or why it is incomplete.
     pub fn state(&self) -> String {
         let mut words: Vec<String> = Vec::new();
         match self.partial.as_slice() {
-            [] => words.push("whole".to_owned()),
+            [] => words.push("complete".to_owned()),
             [one] => words.push(format!("partial: {one}")),
             [first, more @ ..] => words.push(format!("partial: {first}, and {} more", more.len())),
         }

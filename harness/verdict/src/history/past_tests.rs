@@ -24,7 +24,7 @@ fn a_run_that_did_not_end_or_was_stopped_or_lacks_a_verdict_is_partial() {
         let (_folder, past) = past(&[made]);
         (past.runs[0].partial.len(), past.runs[0].state())
     };
-    assert_eq!(state(&|_| {}), (0, "whole".to_owned()));
+    assert_eq!(state(&|_| {}), (0, "complete".to_owned()));
     assert_eq!(state(&|made| made.record = None).0, 1);
     assert_eq!(state(&|made| made.record.as_mut().expect("a record").ended = None).0, 1);
     let stopped = |made: &mut Made| made.record.as_mut().expect("a record").stopped = Some("SIGTERM".into());
@@ -50,7 +50,7 @@ fn simulated_runs_say_so_with_their_faults() {
     made.plan.cases[0].sim_faults = vec!["p5-002:gpu-slow".into()];
     let (_folder, past) = past(&[made]);
     assert!(past.runs[0].is_simulated());
-    assert_eq!(past.runs[0].state(), "whole, simulated, 2 simulated faults");
+    assert_eq!(past.runs[0].state(), "complete, simulated, 2 simulated faults");
 }
 
 #[test]

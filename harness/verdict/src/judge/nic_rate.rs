@@ -119,7 +119,14 @@ pub(super) fn judge(
                 base::text::first_few(&odd, super::MOST_NAMED)
             )
         }
-        _ => format!("{}: {evidence}; expected at least {}", super::subject(assertion), unit.show(floor)),
+        _ => {
+            // Where the subject ends with the part, the evidence need not begin with it.
+            let subject = super::subject(assertion);
+            let own = format!("{node} {}", devices.first().copied().unwrap_or_default());
+            let rest = evidence.strip_prefix(&own).and_then(|rest| rest.strip_prefix(": "));
+            let evidence = rest.filter(|_| subject.ends_with(&own)).unwrap_or(&evidence);
+            format!("{subject}: {evidence}; expected at least {}", unit.show(floor))
+        }
     };
     if let Some(path) = path(data, assertion) {
         verdict.message.push_str(&format!(", {path}"));

@@ -390,7 +390,7 @@ impl LaunchPlanner for KubernetesReach {
     fn check_when_silent(&self, cluster: Option<&RunCluster>) -> String {
         let command = |arguments: &[&str]| kubectl_command(cluster, arguments);
         format!(
-            "`{}` and `{}` from this machine: context, namespace, role. `--no-probe` launches without asking",
+            "`{}` and `{}` from this machine: context, namespace, role",
             command(&["get", "pods"]),
             command(&["auth", "can-i", "create", "pods/exec"])
         )

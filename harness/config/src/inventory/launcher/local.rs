@@ -18,7 +18,7 @@ impl LaunchPlanner for ThisMachine {
     }
 
     fn check_when_silent(&self, _cluster: Option<&RunCluster>) -> String {
-        "is bash installed on this machine? `--no-probe` launches without asking".to_owned()
+        "is bash installed on this machine?".to_owned()
     }
 
     fn refuse_simulated(&self) -> Option<&'static str> {

@@ -203,7 +203,7 @@ impl LaunchPlanner for SlurmReach {
 
     fn check_when_silent(&self, _cluster: Option<&RunCluster>) -> String {
         "`sinfo` and `srun --nodes=1 true` on this machine: is slurmctld up, is slurm.conf the cluster's, do partition, \
-         account, QOS and GRES exist? `--no-probe` launches without asking"
+         account, QOS and GRES exist?"
             .to_owned()
     }
 

@@ -93,8 +93,7 @@ impl LaunchPlanner for SshReach {
     }
 
     fn check_when_silent(&self, _cluster: Option<&RunCluster>) -> String {
-        "`ssh NODE true` from this machine: names, keys, known hosts, login shell. `--no-probe` launches without asking"
-            .to_owned()
+        "`ssh NODE true` from this machine: names, keys, known hosts, login shell".to_owned()
     }
 
     fn mpi<'a>(&'a self, paths: &'a Paths) -> Option<&'a str> {

@@ -82,6 +82,10 @@ fn one_direction_of_one_device_is_asked_for_alone() {
     assert_eq!((verdict.status, verdict.observed), (Status::Fail, Some(4.0)));
     assert!(verdict.message.ends_with("; expected at least 10.00 GB/s"), "{}", verdict.message);
     assert!(!verdict.message.contains("NICs below"), "one device needs no list: {}", verdict.message);
+    world.case.assertions[0].node = Some("n1".to_owned());
+    world.case.assertions[0].part = Some("a".to_owned());
+    let message = world.one().message;
+    assert!(message.contains(" on n1 a: 4.0 GB/s") && !message.contains("n1 a: n1 a"), "{message}");
     assert!(verdict.next.is_some() && verdict.cause.is_none());
 }
 
