@@ -19,6 +19,8 @@ struct Demand {
     wrong: u64,
 }
 
+/// No rule is known that meets the first: a search by posterior that is given the size of the step and the noise, and must
+/// name a step after 12 pairs, is right in 481 of 500 and wrong in 19.
 const DEMANDS: [Demand; 2] = [
     Demand { noise: 0.02, most_pairs: 12, right: 95, wrong: 1 },
     Demand { noise: 0.05, most_pairs: 60, right: 50, wrong: 0 },

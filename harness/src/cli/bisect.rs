@@ -16,7 +16,7 @@ A stack is what a run is made with in place of what the inventory says: `image=I
 environment variable `NAME=VALUE`, one taken out `NAME=`, or a path `paths.nccl_tests=/opt/tests`. \
 A word without `=` is an image. What --good sets and --bad does not is as in the inventory again. \
 Without --between the settings that differ are changed one at a time. Runs of both sides alternate \
-on the same nodes, until the step lies between two neighbours with a probability of 99.5 %, by a \
+on the same nodes, until the step lies between two neighbours with a probability of 99.4 %, by a \
 model of normal noise.
 
 Exit codes: 0 the bad stack is not worse; 1 the setting that makes it worse is named; 2 wrong usage; \

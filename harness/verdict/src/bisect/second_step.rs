@@ -4,6 +4,8 @@ use super::posterior::{Fit, Posterior, SMALLEST, StackRun, blocks};
 
 /// By what two steps must be better, beside what their further numbers cost: twice the difference of two logarithms.
 const MARGIN: f64 = 4.0;
+/// Numbers that two steps have: a level, two sizes and the noise. Few runs are explained by them whatever they measured.
+const FREE: f64 = 4.0;
 
 pub(super) fn has_second_step(stacks: usize, runs: &[StackRun], posterior: &Posterior) -> bool {
     let blocks = blocks(runs);
@@ -19,7 +21,7 @@ pub(super) fn has_second_step(stacks: usize, runs: &[StackRun], posterior: &Post
             return false;
         };
         sizes.iter().all(|size| size.abs() > SMALLEST)
-            && n * (one / squares.max(f64::MIN_POSITIVE)).ln() > costs
+            && (n - FREE) * (one / squares.max(f64::MIN_POSITIVE)).ln() > costs
     })
 }
 
