@@ -213,6 +213,77 @@ fn what_stands_only_in_the_log_beside_an_export_is_read_or_refused_and_never_lef
     assert!(half.is_err() || half == Ok(3), "{half:?}");
 }
 
+/// An export of which one table is made by these commands.
+fn made_by(folder: &Path, commands: &str) -> PathBuf {
+    let path = testing::sqlite(folder, &KERNELS, &[], false);
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    db.execute_batch(commands).expect("made");
+    path
+}
+
+#[test]
+fn values_by_default_take_no_more_memory_than_a_file_has_room_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let read = |default: &str| {
+        let ids =
+            "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT 2000) SELECT id FROM n";
+        let commands = format!(
+            "DROP TABLE StringIds; CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY); \
+             INSERT INTO StringIds (id) {ids}; ALTER TABLE StringIds ADD COLUMN value TEXT DEFAULT '{default}'"
+        );
+        let export = Export::open(&made_by(folder.path(), &commands)).expect("opens");
+        export.table(&STRING_IDS).map(|rows| rows.map_or(0, |rows| rows.len()))
+    };
+    assert_eq!(read("short"), Ok(2000));
+    let why = read(&"k".repeat(20_000)).expect_err("a bomb").to_string();
+    assert!(why.contains("more than 4 times its"), "{why}");
+}
+
+#[test]
+fn a_page_that_others_lead_to_often_makes_no_more_rows_than_a_file_has_room_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = "WITH RECURSIVE n (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM n LIMIT 1000) \
+                SELECT at, at + 1, 1, 1, 1, 1 FROM n";
+    // A value by default, which the pages' own reader leaves to the engine.
+    let commands = format!(
+        "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL; CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT DEFAULT 1, \
+         \"end\" INT, deviceId INT, streamId INT, demangledName INT, shortName INT); \
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL {rows}"
+    );
+    let path = made_by(folder.path(), &commands);
+    let read = || {
+        let export = Export::open(&path).expect("opens");
+        export.table(&KERNEL).map(|rows| rows.map_or(0, |rows| rows.len()))
+    };
+    assert_eq!(read(), Ok(1000));
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    let root = "SELECT rootpage FROM sqlite_master WHERE name = 'CUPTI_ACTIVITY_KIND_KERNEL'";
+    let root: i64 = db.query_row(root, [], |row| row.get(0)).expect("there");
+    drop(db);
+    let mut bytes = fs::read(&path).expect("there");
+    let size = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
+    let page = &mut bytes[(root as usize - 1) * size..][..size];
+    assert_eq!(page[0], 5, "the root leads to other pages");
+    let cell = usize::from(u16::from_be_bytes([page[12], page[13]]));
+    let leaf = page[cell..cell + 4].to_vec();
+    // 400 cells, each of which leads to the same page.
+    let cells = 400;
+    page.fill(0);
+    page[0] = 5;
+    page[3..5].copy_from_slice(&(cells as u16).to_be_bytes());
+    page[5..7].copy_from_slice(&((size - 5 * cells) as u16).to_be_bytes());
+    page[8..12].copy_from_slice(&leaf);
+    for at in 0..cells {
+        let place = size - 5 * (at + 1);
+        page[12 + 2 * at..14 + 2 * at].copy_from_slice(&(place as u16).to_be_bytes());
+        page[place..place + 4].copy_from_slice(&leaf);
+        page[place + 4] = 1;
+    }
+    fs::write(&path, bytes).expect("written");
+    let why = read().expect_err("a bomb").to_string();
+    assert!(why.contains("more rows than fit into"), "{why}");
+}
+
 #[test]
 fn messages() {
     let folder = tempfile::tempdir().expect("a folder");
