@@ -14,13 +14,25 @@ pub(super) fn open(path: &Path) -> Result<Connection, String> {
     let shown: String = path.to_string_lossy().chars().flat_map(escaped).collect();
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(format!("file:{shown}?{how}"), flags)
+    let mut connection = Connection::open_with_flags(format!("file:{shown}?{how}"), flags)
         .map_err(|error| error.to_string())?;
+    // Pages of the list of tables that lead to one page again and again would be read for ever.
+    let mut calls = 0;
+    let is_enough = move || {
+        calls += 1;
+        calls > MOST_CALLS
+    };
+    connection.progress_handler(STEPS_PER_CALL, Some(is_enough)).map_err(|error| error.to_string())?;
     // The first question reads the head of the file: one that is truncated or no database fails here.
     let asked = connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()));
     asked.map_err(|error| error.to_string())?;
+    connection.progress_handler(0, None::<fn() -> bool>).map_err(|error| error.to_string())?;
     Ok(connection)
 }
+
+/// Ten million steps of the engine in all: an export has some hundred tables, each of which takes some ten steps.
+const STEPS_PER_CALL: i32 = 10_000;
+const MOST_CALLS: u32 = 1_000;
 
 /// The ending of a file of changes beside an export, which a finished one does not have.
 pub(super) fn changes_beside(path: &Path) -> Option<&'static str> {

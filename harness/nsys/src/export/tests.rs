@@ -285,6 +285,75 @@ fn a_page_that_others_lead_to_often_makes_no_more_rows_than_a_file_has_room_for(
 }
 
 #[test]
+fn a_list_of_tables_without_an_end_is_not_read_for_ever() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("r.sqlite");
+    let db = rusqlite::Connection::open(&path).expect("made");
+    db.execute_batch(
+        "PRAGMA page_size = 512; CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT UNIQUE, \"end\" INT, \
+         deviceId INT, streamId INT, demangledName INT, shortName INT); \
+         CREATE TABLE StringIds (id INT UNIQUE, value TEXT)",
+    )
+    .expect("made");
+    drop(db);
+    let mut bytes = fs::read(&path).expect("there");
+    let size = 512;
+    let page = |kind: u8, cells: &[Vec<u8>], last: u32| {
+        let head = if kind == 5 { 12 } else { 8 };
+        let mut page = vec![0; size];
+        page[0] = kind;
+        let mut place = size;
+        for (at, cell) in cells.iter().enumerate() {
+            place -= cell.len();
+            page[place..place + cell.len()].copy_from_slice(cell);
+            page[head + 2 * at..head + 2 * at + 2].copy_from_slice(&(place as u16).to_be_bytes());
+        }
+        page[3..5].copy_from_slice(&(cells.len() as u16).to_be_bytes());
+        page[5..7].copy_from_slice(&(place as u16).to_be_bytes());
+        if kind == 5 {
+            page[8..12].copy_from_slice(&last.to_be_bytes());
+        }
+        page
+    };
+    // The row of an index without a statement, which may stand there twice.
+    let texts = ["index", "sqlite_autoindex_StringIds_1", "StringIds"];
+    let mut record = vec![6];
+    record.extend(texts.iter().map(|text| 13 + 2 * text.len() as u8));
+    record.extend([1, 0]);
+    record.extend(texts.concat().bytes());
+    record.push(5);
+    let row = [vec![record.len() as u8, 9], record].concat();
+    let mut pages = (bytes.len() / size) as u32;
+    let mut add = |page: Vec<u8>| {
+        bytes.extend(page);
+        pages += 1;
+        pages
+    };
+    let mut child = add(page(13, &[row], 0));
+    for _ in 0..6 {
+        let cells: Vec<Vec<u8>> =
+            (0..60).map(|at| [child.to_be_bytes().to_vec(), vec![10 + at]].concat()).collect();
+        child = add(page(5, &cells, child));
+    }
+    // The first page has one child, which has the tables: a second one is added behind it.
+    assert_eq!((bytes[100], &bytes[103..105]), (5, [0, 0].as_slice()));
+    let tables = bytes[108..112].to_vec();
+    bytes[507..511].copy_from_slice(&tables);
+    bytes[511] = 8;
+    bytes[103..105].copy_from_slice(&1_u16.to_be_bytes());
+    bytes[105..107].copy_from_slice(&507_u16.to_be_bytes());
+    bytes[108..112].copy_from_slice(&child.to_be_bytes());
+    bytes[112..114].copy_from_slice(&507_u16.to_be_bytes());
+    bytes[28..32].copy_from_slice(&pages.to_be_bytes());
+    fs::write(&path, bytes).expect("written");
+    // The pages' own reader sees that they are no tree, and with a log beside them the engine is asked.
+    assert!(Export::open(&path).is_err());
+    fs::write(folder.path().join("r.sqlite-wal"), "x").expect("written");
+    let why = Export::open(&path).err().expect("refused").to_string();
+    assert!(why.contains("interrupted"), "{why}");
+}
+
+#[test]
 fn messages() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
