@@ -45,6 +45,17 @@ mod tests {
     }
 
     #[test]
+    fn tables_of_recipes_escape_the_characters_that_reports_escape() {
+        let texts = (0..0x1_0000).chain(0xe_0000..0xe_0100).filter_map(char::from_u32).map(String::from);
+        let commands =
+            ["##[error]", "##vso[task.complete]", "##teamcity[a", "## a", "#[a]"].map(str::to_owned);
+        for text in texts.chain(commands) {
+            let (of_recipes, of_reports) = (recipes::result_table::visible(&text), show(&text));
+            assert_eq!(of_recipes == text, of_reports == text, "{text:?}: {of_recipes}, {of_reports}");
+        }
+    }
+
+    #[test]
     fn a_cell_with_a_comma_or_a_quotation_mark_is_quoted() {
         assert_eq!(comma_separated(["a", "b,c", "d\"e", ""]), "a,\"b,c\",\"d\"\"e\",");
     }

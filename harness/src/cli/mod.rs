@@ -47,6 +47,7 @@ mod settings;
 mod site;
 mod stats;
 mod sweep;
+mod thread_variables;
 mod together;
 mod trace;
 mod verbs;
@@ -68,7 +69,8 @@ use store::{Home, trust};
 pub fn main(args: Vec<OsString>) -> i32 {
     file_size_limit::make_it_an_error();
     let why = hostile_arguments::refused(&args)
-        .or_else(|| hostile_arguments::refused_variable(std::env::vars_os()));
+        .or_else(|| hostile_arguments::refused_variable(std::env::vars_os()))
+        .or_else(|| thread_variables::refused(std::env::vars_os()));
     if let Some(why) = why {
         return usage(&why);
     }

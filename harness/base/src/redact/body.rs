@@ -35,7 +35,7 @@ pub(super) enum Body {
 
 /// How far behind a line's end a mark may stand that closes what goes over lines.
 const CLOSES_WITHIN: usize = 512;
-const KEY_END: &[u8] = b"-----END ";
+const KEY_END: &[u8] = b"-----END";
 
 impl Body {
     /// How many of the next bytes belong to it; none where it has ended. `rest` is long enough to see that.
@@ -103,18 +103,19 @@ impl Body {
 
     fn eats_key(&mut self, rest: &[u8]) -> usize {
         let Body::Key { ending } = self else { return 0 };
-        let in_line = |byte: u8| byte.is_ascii_uppercase() || byte == b' ';
         match (*ending, rest) {
             (true, [b'-', b'-', b'-', b'-', b'-', ..]) => {
                 // Only these five are left of it.
                 *self = Body::Of(|byte| byte == b'-');
                 5
             }
-            (true, [first, ..]) => usize::from(in_line(*first)),
-            (false, _) if rest.starts_with(KEY_END) => {
+            (true, [first, ..]) => usize::from(first.is_ascii_uppercase()).max(blank_of_key(rest)),
+            (false, _) if rest.strip_prefix(KEY_END).is_some_and(|more| blank_of_key(more) > 0) => {
                 *ending = true;
                 KEY_END.len()
             }
+            // A line's end, or a letter of base64, in an address or in an annotation of GitHub.
+            (false, [b'%', high, low, ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => 3,
             // A line's end in an escaped text.
             (false, [b'\\', b'n' | b'r' | b't' | b'\\', ..]) => 2,
             (false, [b'"' | b'\\', ..]) => next_record(rest),
@@ -124,6 +125,15 @@ impl Body {
             }
             (_, []) => 0,
         }
+    }
+}
+
+/// The length of the blank between two words of a private key's first and last line, as addresses write it too.
+pub(super) fn blank_of_key(rest: &[u8]) -> usize {
+    match rest {
+        [b' ' | b'+', ..] => 1,
+        [b'%', b'2', b'0', ..] => 3,
+        _ => 0,
     }
 }
 

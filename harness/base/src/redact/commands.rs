@@ -34,10 +34,7 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
         _ => usize::from(more.first() == Some(&b'=')),
     };
     at += blanks(at);
-    let open = |at: usize| match more.get(at..).and_then(quote) {
-        Some((slashes, mark)) => (Body::Quoted { mark, slashes }, slashes + 1),
-        None => (Body::Plain { in_list: false }, 0),
-    };
+    let open = |at: usize| word(more.get(at..).unwrap_or_default());
     let (mut body, opens) = open(at);
     at += opens;
     let parted = |sign: u8| body.seen(more.get(at..)?, 128).iter().position(|byte| *byte == sign);
@@ -45,6 +42,7 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
         Value::Word | Value::Attached => 0,
         Value::Login => parted(b':')? + 1,
         Value::Pair => parted(b'=')? + 1,
+        Value::Account => parted(b'%')? + 1,
         Value::Source if more.get(at..)?.starts_with(b"pass:") => "pass:".len(),
         Value::Source => return None,
     };
@@ -72,6 +70,14 @@ fn command(before: &[u8]) -> &[u8] {
     &before[end.map_or(0, |at| at + 1 + usize::from(before[at] == b'\\'))..]
 }
 
+/// A word of a shell, and the length of the mark that opens it.
+fn word(rest: &[u8]) -> (Body, usize) {
+    match quote(rest) {
+        Some((slashes, mark)) => (Body::Quoted { mark, slashes }, slashes + 1),
+        None => (Body::Plain { in_list: false }, 0),
+    }
+}
+
 /// What a flag is given.
 #[derive(Clone, Copy, PartialEq)]
 enum Value {
@@ -84,11 +90,27 @@ enum Value {
     Source,
     /// `name=X`
     Pair,
+    /// `user%X`
+    Account,
 }
+
+/// Programs that take a user and a password as one word.
+const SAMBA: &[&str] = &["smbclient", "rpcclient", "smbget"];
+/// Programs that take a community, or the passwords of a user.
+const SNMP: &[&str] = &[
+    "snmpwalk",
+    "snmpget",
+    "snmpgetnext",
+    "snmpbulkwalk",
+    "snmpbulkget",
+    "snmpset",
+    "snmptable",
+    "snmpstatus",
+];
 
 /// Flags, what each is given, and the words of the commands of which one stands before it. `--password` is known by its
 /// name.
-const FLAGS: [(&str, Value, &[&str]); 17] = [
+const FLAGS: [(&str, Value, &[&str]); 22] = [
     ("-pw", Value::Word, &["plink", "pscp"]),
     ("-P", Value::Word, &["zip", "unzip", "ipmitool"]),
     (
@@ -110,6 +132,11 @@ const FLAGS: [(&str, Value, &[&str]); 17] = [
     ("-pass", Value::Source, &["openssl"]),
     ("-k", Value::Word, &["openssl"]),
     ("--from-literal", Value::Pair, &["secret"]),
+    ("-U", Value::Account, SAMBA),
+    ("--user", Value::Account, SAMBA),
+    ("-c", Value::Word, SNMP),
+    ("-A", Value::Word, SNMP),
+    ("-X", Value::Word, SNMP),
 ];
 
 /// `echo X | docker login --password-stdin`
@@ -130,10 +157,7 @@ pub(super) fn piped(rest: &[u8]) -> Option<Found> {
         }
         at += word.iter().position(|byte| *byte == b' ')? + 1;
     }
-    let (body, opens) = match quote(&line[at..]) {
-        Some((slashes, mark)) => (Body::Quoted { mark, slashes }, slashes + 1),
-        None => (Body::Plain { in_list: false }, 0),
-    };
+    let (body, opens) = word(&line[at..]);
     at += opens;
     let is_value = at < pipe && !is_placeholder(body.seen(&rest[at..], 128));
     is_value.then(|| Found { keep: at, skip: 0, body: Some(body), what: "a password in a pipe".to_owned() })
@@ -143,6 +167,68 @@ const MOST_OF_LINE: usize = 512;
 /// What reads a password from its input.
 const READERS: [&[u8]; 5] =
     [b"--password-stdin", b"--with-token", b"passwd --stdin", b"sudo -S", b"chpasswd"];
+
+/// `sudo -S true <<< X`
+pub(super) fn here_string(before: &[u8], rest: &[u8]) -> Option<Found> {
+    let more = rest.strip_prefix(b"<<<")?;
+    let command = command(before);
+    if !READERS.iter().any(|reader| command.windows(reader.len()).any(|window| window == *reader)) {
+        return None;
+    }
+    let blanks = more.iter().take(8).take_while(|byte| **byte == b' ').count();
+    let (body, opens) = word(&more[blanks..]);
+    let keep = "<<<".len() + blanks + opens;
+    let is_value = !is_placeholder(body.seen(&rest[keep..], 128));
+    let what = "a password in a here-string".to_owned();
+    is_value.then(|| Found { keep, skip: 0, body: Some(body), what })
+}
+
+/// `htpasswd -b FILE USER X`, and `htpasswd -nb USER X`.
+pub(super) fn htpasswd(rest: &[u8]) -> Option<Found> {
+    const PROGRAM: &[u8] = b"htpasswd ";
+    let line = rest.strip_prefix(PROGRAM)?;
+    let (mut at, mut words, mut is_skipped) = (0, 0, false);
+    let (mut has_password, mut before_password) = (false, 2);
+    for _ in 0..MOST_WORDS * 2 {
+        at += line[at..].iter().take(8).take_while(|byte| **byte == b' ').count();
+        let (body, opens) = word(&line[at..]);
+        let seen = body.seen(&line[at + opens..], 128);
+        let is_flag = opens == 0 && seen.starts_with(b"-");
+        if seen.is_empty() {
+            return None;
+        }
+        if is_flag {
+            has_password |= seen.contains(&b'b');
+            before_password -= usize::from(before_password == 2 && seen.contains(&b'n'));
+            // The cost, and the number of rounds.
+            is_skipped = seen.ends_with(b"C") || seen.ends_with(b"r");
+        } else if !std::mem::take(&mut is_skipped) {
+            if words == before_password {
+                let keep = PROGRAM.len() + at + opens;
+                let is_value = has_password && !is_placeholder(seen);
+                let what = "htpasswd -b ...".to_owned();
+                return is_value.then(|| Found { keep, skip: 0, body: Some(body), what });
+            }
+            if seen.ends_with(b";") {
+                return None;
+            }
+            words += 1;
+        }
+        at = line.len().min(at + opens + seen.len() + opens);
+    }
+    None
+}
+
+/// `pass=X` of a mount with cifs, on the line of its command or of `/etc/fstab`.
+pub(super) fn cifs(before: &[u8], rest: &[u8]) -> Option<Found> {
+    let more = rest.strip_prefix(b"pass=")?;
+    let is_option = before.last().is_some_and(|last| b", \t\"'".contains(last));
+    let is_cifs = command(before).windows(4).any(|word| word == b"cifs");
+    let body = Body::Plain { in_list: true };
+    let is_value = is_option && is_cifs && !is_placeholder(body.seen(more, 64));
+    let what = "pass=".to_owned();
+    is_value.then(|| Found { keep: what.len(), skip: 0, body: Some(body), what })
+}
 
 /// `wandb login X`, and `login("X")` of Python.
 pub(super) fn login(before: &[u8], rest: &[u8]) -> Option<Found> {
@@ -201,10 +287,7 @@ pub(super) fn netrc(before: &[u8], rest: &[u8]) -> Option<Found> {
         && [b"login".as_slice(), b"machine", b"account"]
             .iter()
             .any(|word| before[key..key_end].ends_with(word));
-    let (body, opens) = match quote(&more[blanks..]) {
-        Some((slashes, mark)) => (Body::Quoted { mark, slashes }, slashes + 1),
-        None => (Body::Plain { in_list: false }, 0),
-    };
+    let (body, opens) = word(&more[blanks..]);
     let at = blanks + opens;
     let is_value = is_netrc && !is_placeholder(body.seen(&more[at..], 64));
     let keep = "password".len() + at;

@@ -191,6 +191,10 @@ fn hostile_texts_take_linear_time() {
         "[1][2]a_token:\n",
         "73 c3 ",
         "c8OkY3Jl\"",
+        "sudo -S <<<",
+        "htpasswd -b ",
+        "$6$a$b",
+        "-----BEGIN%20A+",
     ] {
         let few = timed(&piece.repeat(100_000 / piece.len()));
         let many = timed(&piece.repeat(800_000 / piece.len()));

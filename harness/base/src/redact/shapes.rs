@@ -2,7 +2,7 @@
 //! values that are secret by themselves.
 //! Going through a text, and putting something else in their place, is left to `stream.rs`.
 
-use super::body::Body;
+use super::body::{Body, blank_of_key};
 use super::decoded::continued_line;
 use super::labels::below;
 use super::names::{
@@ -26,7 +26,7 @@ pub(super) struct Found {
 }
 
 /// Beginnings of values that are secret by themselves, and how many characters follow at least.
-const VALUES: [(&str, usize); 59] = [
+const VALUES: [(&str, usize); 60] = [
     ("ghp_", 20),
     ("gho_", 20),
     ("ghu_", 20),
@@ -86,6 +86,7 @@ const VALUES: [(&str, usize); 59] = [
     ("hvb.", 60),
     ("hvr.", 60),
     ("whsec_", 30),
+    ("xai-", 60),
 ];
 /// Those of which values without a digit are letters of both cases.
 const MAY_HAVE_NO_DIGIT: [&str; 15] = [
@@ -137,6 +138,14 @@ const ENCODED_KEYS: [&str; 6] = [
     "LS0tLS1CRUdJTiBFTkNSWVBURUQg",
     "LS0tLS1CRUdJTiBQR1AgUFJJVkFU",
 ];
+/// How tokens of AWS begin in base64, and how many characters follow at least: those of a session, and keys of Bedrock.
+const ENCODED_TOKENS: [(&str, usize); 4] =
+    [("IQoJb3JpZ2lu", 100), ("FwoGZXIvYXdz", 100), ("ABSKQmVkcm9ja", 60), ("bedrock-api-key-YmVkcm9jay", 60)];
+/// Addresses that a bot's number and its token follow.
+const BOTS: [&str; 2] = ["api.telegram.org/bot", "api.telegram.org/file/bot"];
+/// How the hash of a password begins, as crypt(3) writes it, and the length of its last part.
+const HASHES: [(&str, usize); 6] =
+    [("$1$", 22), ("$apr1$", 22), ("$5$", 43), ("$6$", 86), ("$y$", 43), ("$gy$", 43)];
 /// A credential of munge: whoever has it acts as its user for some minutes.
 const MUNGE: &str = "MUNGE:";
 
@@ -155,20 +164,24 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
     match first {
         b'-' => private_key(rest).or_else(|| commands::flag(before, rest)),
         b':' => userinfo(before, rest),
+        b'$' => password_hash(rest),
+        b'<' => commands::here_string(before, rest),
         _ => wide::at(before, rest)
             .or_else(|| value(rest))
             .or_else(|| bearer(rest))
+            .or_else(|| commands::htpasswd(rest))
             .or_else(|| named(before, rest))
             .or_else(|| commands::netrc(before, rest))
             .or_else(|| commands::login(before, rest))
             .or_else(|| commands::piped(rest))
+            .or_else(|| commands::cifs(before, rest))
             .or_else(|| entry_of_secret(before, rest)),
     }
 }
 
 /// Whether anything can begin at a byte, by what stands before it.
 pub(super) fn may_begin(before: &[u8], byte: u8) -> bool {
-    matches!(byte, b'-' | b':')
+    matches!(byte, b'-' | b':' | b'$' | b'<')
         || ((byte.is_ascii_alphabetic() || byte == b'_' || byte == letters::WIDE)
             && (!before.last().copied().is_some_and(is_word) || escapes::ends_in_escape(before)))
 }
@@ -215,6 +228,20 @@ fn value(rest: &[u8]) -> Option<Found> {
             let (skip, body) = (prefix.len(), Some(Body::Of(class)));
             return Some(Found { keep: 0, skip, body, what: format!("{prefix}...") });
         }
+    }
+    for (begin, least) in ENCODED_TOKENS {
+        let Some(more) = rest.strip_prefix(begin.as_bytes()) else { continue };
+        if count(more, in_escaped, least) == least {
+            let (skip, body) = (begin.len(), Some(Body::Of(in_escaped)));
+            return Some(Found { keep: 0, skip, body, what: format!("{begin}...") });
+        }
+    }
+    if let Some(address) = BOTS.iter().find(|address| rest.starts_with(address.as_bytes())) {
+        let number = count(&rest[address.len()..], |byte| byte.is_ascii_digit(), 16);
+        let keep = address.len() + number + 1;
+        let is_one = rest.get(keep - 1) == Some(&b':') && count(&rest[keep..], in_value, 20) == 20;
+        let body = Some(Body::Of(in_value));
+        return is_one.then(|| Found { keep, skip: 0, body, what: format!("{address}...") });
     }
     if let Some(address) = ADDRESSES.iter().find(|address| rest.starts_with(address.as_bytes())) {
         let (keep, body) = (address.len(), Some(Body::Of(in_token)));
@@ -284,18 +311,46 @@ fn bearer(rest: &[u8]) -> Option<Found> {
 }
 
 fn private_key(rest: &[u8]) -> Option<Found> {
-    let begin = b"-----BEGIN ";
-    let kind = rest.strip_prefix(begin)?;
-    let ends = [b"PRIVATE KEY-----".as_slice(), b"PRIVATE KEY BLOCK-----"];
-    let (kind_end, end) = ends.into_iter().find_map(|end| {
-        let at = kind.windows(end.len()).take(48).position(|window| window == end)?;
-        Some((at, end))
-    })?;
-    if !kind[..kind_end].iter().all(|byte| byte.is_ascii_uppercase() || *byte == b' ') {
-        return None;
+    let begin = b"-----BEGIN";
+    rest.strip_prefix(begin)?;
+    let mut at = begin.len();
+    let mut kind = Vec::new();
+    while !rest[at..].starts_with(b"-----") {
+        let blank = blank_of_key(&rest[at..]);
+        let letter = rest.get(at).copied().filter(|letter| blank > 0 || letter.is_ascii_uppercase())?;
+        kind.push(if blank > 0 { b' ' } else { letter });
+        at += blank.max(1);
+        if kind.len() > LONGEST_KIND {
+            return None;
+        }
     }
-    let skip = begin.len() + kind_end + end.len();
-    Some(Found { keep: 0, skip, body: Some(Body::Key { ending: false }), what: "a private key".to_owned() })
+    let is_one = [b" PRIVATE KEY".as_slice(), b" PRIVATE KEY BLOCK"].iter().any(|end| kind.ends_with(end));
+    let (skip, body) = (at + "-----".len(), Some(Body::Key { ending: false }));
+    is_one.then(|| Found { keep: 0, skip, body, what: "a private key".to_owned() })
+}
+
+/// Of what stands between `BEGIN` and the hyphens behind it.
+const LONGEST_KIND: usize = 72;
+
+fn password_hash(rest: &[u8]) -> Option<Found> {
+    let in_part = |byte: u8| byte.is_ascii_alphanumeric() || b"./=".contains(&byte);
+    let found = |skip| Found { keep: 0, skip, body: None, what: "the hash of a password".to_owned() };
+    // bcrypt writes the salt and the hash as one.
+    if let [b'$', b'2', b'a' | b'b' | b'x' | b'y', b'$', b'0'..=b'9', b'0'..=b'9', b'$', more @ ..] = rest {
+        let skip = rest.len() - more.len() + 53;
+        return (count(more, in_part, 54) == 53).then(|| found(skip));
+    }
+    let (begin, length) = HASHES.iter().find(|(begin, _)| rest.starts_with(begin.as_bytes()))?;
+    let mut at = begin.len();
+    // Parameters, the salt, and the hash.
+    for parts in 0..3 {
+        let part = count(&rest[at..], in_part, 128);
+        if rest.get(at + part) != Some(&b'$') {
+            return (parts > 0 && part == *length).then(|| found(at + part));
+        }
+        at += part + 1;
+    }
+    None
 }
 
 /// Schemes of addresses in which a user without a password is a token. Elsewhere it is a name: `ssh://git@host`.

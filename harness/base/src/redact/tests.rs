@@ -141,8 +141,34 @@ fn what_only_resembles_a_secret_stays() {
         "hf_AutoModelForCausalLM hf_some_long_name_of_a_variable_of_lower_letters",
         "Bearer authentication is-off-for-this-server",
         "1073741824  268435456  float  sum  -1  5000.0  214.75  375.81  0",
+        "echo $1$2 $6$HOME; awk '{print $1$2}'; kernel<<<grid, block>>>(a); prog <<< word; cat <<EOF",
+        "xai-grok-4-fast-reasoning IQoJ FwoGZXIvYXdzE ABSK bedrock-api-key-name https://api.telegram.org/bot",
+        "mount -t ext4 -o pass=1 /dev/a /mnt, pass=12 fail=3 skip=0; bash -c ls; curl -X POST -A agent -c jar host",
+        "htpasswd -c file me; htpasswd -B file me; smbclient -U me //host/a; snmpwalk -v3 -l noAuthNoPriv host",
+        "SLURM_SACK_KEY=/etc/slurm/slurm.key AuthAltParameters=jwt_key=/etc/slurm/jwt.key",
     ] {
         assert_eq!(redacted(text), text);
+    }
+}
+
+#[test]
+fn hashes_of_passwords_are_known_by_their_form() {
+    for (begin, length) in [
+        ("$1$salt$", 22),
+        ("$apr1$salt$", 22),
+        ("$5$rounds=5000$salt$", 43),
+        ("$6$salt.salt$", 86),
+        ("$6$rounds=656000$salt$", 86),
+        ("$y$j9T$salt$", 43),
+        ("$2b$12$", 53),
+        ("$2y$05$", 53),
+    ] {
+        let hash = made(begin, length);
+        assert_eq!(redacted(&format!("root:{hash}:19000:0\n")), "root:[redacted]:19000:0\n");
+        assert_eq!(redacted(&format!("{{\"a\": \"{hash}\"}}")), "{\"a\": \"[redacted]\"}");
+        for other in [made(begin, length - 1), made(begin, length + 1)] {
+            assert_eq!(redacted(&other), other);
+        }
     }
 }
 

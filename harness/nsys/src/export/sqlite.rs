@@ -14,13 +14,25 @@ pub(super) fn open(path: &Path) -> Result<Connection, String> {
     let shown: String = path.to_string_lossy().chars().flat_map(escaped).collect();
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(format!("file:{shown}?{how}"), flags)
+    let mut connection = Connection::open_with_flags(format!("file:{shown}?{how}"), flags)
         .map_err(|error| error.to_string())?;
+    // Pages of the list of tables that lead to one page again and again would be read for ever.
+    let mut calls = 0;
+    let is_enough = move || {
+        calls += 1;
+        calls > MOST_CALLS
+    };
+    connection.progress_handler(STEPS_PER_CALL, Some(is_enough)).map_err(|error| error.to_string())?;
     // The first question reads the head of the file: one that is truncated or no database fails here.
     let asked = connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()));
     asked.map_err(|error| error.to_string())?;
+    connection.progress_handler(0, None::<fn() -> bool>).map_err(|error| error.to_string())?;
     Ok(connection)
 }
+
+/// Ten million steps of the engine in all: an export has some hundred tables, each of which takes some ten steps.
+const STEPS_PER_CALL: i32 = 10_000;
+const MOST_CALLS: u32 = 1_000;
 
 /// The ending of a file of changes beside an export, which a finished one does not have.
 pub(super) fn changes_beside(path: &Path) -> Option<&'static str> {
@@ -71,11 +83,15 @@ pub(super) fn table(
     let select = format!("SELECT {} FROM \"{name}\" NOT INDEXED", wanted.join(", "));
     let mut statement = connection.prepare(&select)?;
     let mut values: Vec<Values> = columns.iter().map(|column| Values::new(column.kind)).collect();
+    let mut room = Room::new(connection)?;
     let mut rows = statement.query([])?;
     let mut height = 0;
     while let Some(row) = rows.next()? {
+        room.take_row().map_err(Fault::Broken)?;
         for (at, values) in values.iter_mut().enumerate() {
-            values.push(row.get_ref(at)?).map_err(|why| {
+            let value = row.get_ref(at)?;
+            room.take_text(value).map_err(Fault::Broken)?;
+            values.push(value).map_err(|why| {
                 Fault::Broken(format!("row {}, column `{}`: {why}", height + 1, columns[at].name))
             })?;
         }
@@ -83,6 +99,44 @@ pub(super) fn table(
     }
     let read = columns.iter().zip(values).map(|(column, values)| values.column(column.name)).collect();
     Ok(Some(DataFrame::new(height, read)?))
+}
+
+/// What a file of its length can hold. The engine reads a page as often as others lead to it, and repeats the value that
+/// a column has by default for every row: a small file could fill any memory.
+struct Room {
+    bytes: u64,
+    rows: u64,
+    text: u64,
+}
+
+impl Room {
+    /// A row takes up four bytes at least, and the pointer to it two.
+    const BYTES_OF_ROW: u64 = 6;
+    /// A short text by default is longer than what stands for it, and UTF-16 becomes longer as UTF-8.
+    const TEXT_PER_BYTE: u64 = 4;
+
+    fn new(connection: &Connection) -> Result<Room, Fault> {
+        let length = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+        let bytes: i64 = connection.query_row(length, [], |row| row.get(0))?;
+        let bytes = u64::try_from(bytes).unwrap_or_default();
+        let text = bytes.saturating_mul(Room::TEXT_PER_BYTE);
+        Ok(Room { bytes, rows: bytes / Room::BYTES_OF_ROW, text })
+    }
+
+    fn take_row(&mut self) -> Result<(), String> {
+        let left = self.rows.checked_sub(1);
+        self.rows = left.ok_or_else(|| format!("more rows than fit into {} bytes", self.bytes))?;
+        Ok(())
+    }
+
+    fn take_text(&mut self, value: ValueRef<'_>) -> Result<(), String> {
+        let (ValueRef::Text(text) | ValueRef::Blob(text)) = value else { return Ok(()) };
+        let left = self.text.checked_sub(text.len() as u64);
+        let most = Room::TEXT_PER_BYTE;
+        self.text =
+            left.ok_or_else(|| format!("more than {most} times its {} bytes of texts", self.bytes))?;
+        Ok(())
+    }
 }
 
 enum Values {

@@ -213,6 +213,146 @@ fn what_stands_only_in_the_log_beside_an_export_is_read_or_refused_and_never_lef
     assert!(half.is_err() || half == Ok(3), "{half:?}");
 }
 
+/// An export of which one table is made by these commands.
+fn made_by(folder: &Path, commands: &str) -> PathBuf {
+    let path = testing::sqlite(folder, &KERNELS, &[], false);
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    db.execute_batch(commands).expect("made");
+    path
+}
+
+#[test]
+fn values_by_default_take_no_more_memory_than_a_file_has_room_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let read = |default: &str| {
+        let ids =
+            "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT 2000) SELECT id FROM n";
+        let commands = format!(
+            "DROP TABLE StringIds; CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY); \
+             INSERT INTO StringIds (id) {ids}; ALTER TABLE StringIds ADD COLUMN value TEXT DEFAULT '{default}'"
+        );
+        let export = Export::open(&made_by(folder.path(), &commands)).expect("opens");
+        export.table(&STRING_IDS).map(|rows| rows.map_or(0, |rows| rows.len()))
+    };
+    assert_eq!(read("short"), Ok(2000));
+    let why = read(&"k".repeat(20_000)).expect_err("a bomb").to_string();
+    assert!(why.contains("more than 4 times its"), "{why}");
+}
+
+#[test]
+fn a_page_that_others_lead_to_often_makes_no_more_rows_than_a_file_has_room_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = "WITH RECURSIVE n (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM n LIMIT 1000) \
+                SELECT at, at + 1, 1, 1, 1, 1 FROM n";
+    // A value by default, which the pages' own reader leaves to the engine.
+    let commands = format!(
+        "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL; CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT DEFAULT 1, \
+         \"end\" INT, deviceId INT, streamId INT, demangledName INT, shortName INT); \
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL {rows}"
+    );
+    let path = made_by(folder.path(), &commands);
+    let read = || {
+        let export = Export::open(&path).expect("opens");
+        export.table(&KERNEL).map(|rows| rows.map_or(0, |rows| rows.len()))
+    };
+    assert_eq!(read(), Ok(1000));
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    let root = "SELECT rootpage FROM sqlite_master WHERE name = 'CUPTI_ACTIVITY_KIND_KERNEL'";
+    let root: i64 = db.query_row(root, [], |row| row.get(0)).expect("there");
+    drop(db);
+    let mut bytes = fs::read(&path).expect("there");
+    let size = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
+    let page = &mut bytes[(root as usize - 1) * size..][..size];
+    assert_eq!(page[0], 5, "the root leads to other pages");
+    let cell = usize::from(u16::from_be_bytes([page[12], page[13]]));
+    let leaf = page[cell..cell + 4].to_vec();
+    // 400 cells, each of which leads to the same page.
+    let cells = 400;
+    page.fill(0);
+    page[0] = 5;
+    page[3..5].copy_from_slice(&(cells as u16).to_be_bytes());
+    page[5..7].copy_from_slice(&((size - 5 * cells) as u16).to_be_bytes());
+    page[8..12].copy_from_slice(&leaf);
+    for at in 0..cells {
+        let place = size - 5 * (at + 1);
+        page[12 + 2 * at..14 + 2 * at].copy_from_slice(&(place as u16).to_be_bytes());
+        page[place..place + 4].copy_from_slice(&leaf);
+        page[place + 4] = 1;
+    }
+    fs::write(&path, bytes).expect("written");
+    let why = read().expect_err("a bomb").to_string();
+    assert!(why.contains("more rows than fit into"), "{why}");
+}
+
+#[test]
+fn a_list_of_tables_without_an_end_is_not_read_for_ever() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("r.sqlite");
+    let db = rusqlite::Connection::open(&path).expect("made");
+    db.execute_batch(
+        "PRAGMA page_size = 512; CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT UNIQUE, \"end\" INT, \
+         deviceId INT, streamId INT, demangledName INT, shortName INT); \
+         CREATE TABLE StringIds (id INT UNIQUE, value TEXT)",
+    )
+    .expect("made");
+    drop(db);
+    let mut bytes = fs::read(&path).expect("there");
+    let size = 512;
+    let page = |kind: u8, cells: &[Vec<u8>], last: u32| {
+        let head = if kind == 5 { 12 } else { 8 };
+        let mut page = vec![0; size];
+        page[0] = kind;
+        let mut place = size;
+        for (at, cell) in cells.iter().enumerate() {
+            place -= cell.len();
+            page[place..place + cell.len()].copy_from_slice(cell);
+            page[head + 2 * at..head + 2 * at + 2].copy_from_slice(&(place as u16).to_be_bytes());
+        }
+        page[3..5].copy_from_slice(&(cells.len() as u16).to_be_bytes());
+        page[5..7].copy_from_slice(&(place as u16).to_be_bytes());
+        if kind == 5 {
+            page[8..12].copy_from_slice(&last.to_be_bytes());
+        }
+        page
+    };
+    // The row of an index without a statement, which may stand there twice.
+    let texts = ["index", "sqlite_autoindex_StringIds_1", "StringIds"];
+    let mut record = vec![6];
+    record.extend(texts.iter().map(|text| 13 + 2 * text.len() as u8));
+    record.extend([1, 0]);
+    record.extend(texts.concat().bytes());
+    record.push(5);
+    let row = [vec![record.len() as u8, 9], record].concat();
+    let mut pages = (bytes.len() / size) as u32;
+    let mut add = |page: Vec<u8>| {
+        bytes.extend(page);
+        pages += 1;
+        pages
+    };
+    let mut child = add(page(13, &[row], 0));
+    for _ in 0..6 {
+        let cells: Vec<Vec<u8>> =
+            (0..60).map(|at| [child.to_be_bytes().to_vec(), vec![10 + at]].concat()).collect();
+        child = add(page(5, &cells, child));
+    }
+    // The first page has one child, which has the tables: a second one is added behind it.
+    assert_eq!((bytes[100], &bytes[103..105]), (5, [0, 0].as_slice()));
+    let tables = bytes[108..112].to_vec();
+    bytes[507..511].copy_from_slice(&tables);
+    bytes[511] = 8;
+    bytes[103..105].copy_from_slice(&1_u16.to_be_bytes());
+    bytes[105..107].copy_from_slice(&507_u16.to_be_bytes());
+    bytes[108..112].copy_from_slice(&child.to_be_bytes());
+    bytes[112..114].copy_from_slice(&507_u16.to_be_bytes());
+    bytes[28..32].copy_from_slice(&pages.to_be_bytes());
+    fs::write(&path, bytes).expect("written");
+    // The pages' own reader sees that they are no tree, and with a log beside them the engine is asked.
+    assert!(Export::open(&path).is_err());
+    fs::write(folder.path().join("r.sqlite-wal"), "x").expect("written");
+    let why = Export::open(&path).err().expect("refused").to_string();
+    assert!(why.contains("interrupted"), "{why}");
+}
+
 #[test]
 fn messages() {
     let folder = tempfile::tempdir().expect("a folder");
