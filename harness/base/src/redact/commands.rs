@@ -180,7 +180,7 @@ pub(super) fn here_string(before: &[u8], rest: &[u8]) -> Option<Found> {
     let keep = "<<<".len() + blanks + opens;
     let is_value = !is_placeholder(body.seen(&rest[keep..], 128));
     let what = "a password in a here-string".to_owned();
-    is_value.then(|| Found { keep, skip: 0, body: Some(body), what })
+    is_value.then_some(Found { keep, skip: 0, body: Some(body), what })
 }
 
 /// `htpasswd -b FILE USER X`, and `htpasswd -nb USER X`.
@@ -207,7 +207,7 @@ pub(super) fn htpasswd(rest: &[u8]) -> Option<Found> {
                 let keep = PROGRAM.len() + at + opens;
                 let is_value = has_password && !is_placeholder(seen);
                 let what = "htpasswd -b ...".to_owned();
-                return is_value.then(|| Found { keep, skip: 0, body: Some(body), what });
+                return is_value.then_some(Found { keep, skip: 0, body: Some(body), what });
             }
             if seen.ends_with(b";") {
                 return None;
@@ -227,7 +227,7 @@ pub(super) fn cifs(before: &[u8], rest: &[u8]) -> Option<Found> {
     let body = Body::Plain { in_list: true };
     let is_value = is_option && is_cifs && !is_placeholder(body.seen(more, 64));
     let what = "pass=".to_owned();
-    is_value.then(|| Found { keep: what.len(), skip: 0, body: Some(body), what })
+    is_value.then_some(Found { keep: what.len(), skip: 0, body: Some(body), what })
 }
 
 /// `wandb login X`, and `login("X")` of Python.
