@@ -48,12 +48,16 @@ fn is_open(peers: &Peers, assertion: &PlannedAssertion) -> bool {
 
 /// The one line about them, before the launch and at the end.
 pub fn line(open: usize, all: usize, nodes: usize) -> String {
-    let (open, all) = (thousands(open), thousands(all));
     let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
-    format!(
-        "{open} of {all} numbers have nothing to compare with on {nodes}: run it four times more, then harness \
-         baseline propose"
-    )
+    let open = without_comparison(open, all);
+    format!("{open} on {nodes}: run it four times more, then harness baseline propose")
+}
+
+/// `1 of 2 numbers has nothing to compare with`.
+pub fn without_comparison(open: usize, all: usize) -> String {
+    let numbers = if all == 1 { "number" } else { "numbers" };
+    let has = if open == 1 { "has" } else { "have" };
+    format!("{} of {} {numbers} {has} nothing to compare with", thousands(open), thousands(all))
 }
 
 fn thousands(n: usize) -> String {
@@ -108,6 +112,9 @@ pub fn nodes_without_judged(plan: &Plan, verdicts: &[&CaseVerdict]) -> BTreeSet<
                 Status::Inconclusive | Status::Error | Status::Skipped => continue,
             };
             let covers = recipe::built_in(&verdict.metric).map_or(Covers::All, |metric| metric.covers);
+            if covers == Covers::Nothing {
+                continue;
+            }
             let is_of_job = verdict.node.is_none() && verdict.part.is_none();
             for (job, nodes) in assertion.jobs.iter().filter_map(|job| Some((job, *jobs.get(job.as_str())?)))
             {
@@ -164,6 +171,8 @@ mod tests {
             "50 of 7,215 numbers have nothing to compare with on 32 nodes: run it four times more, then harness \
              baseline propose"
         );
-        assert!(line(1, 2, 1).contains("on 1 node:"));
+        assert!(line(1, 2, 1).starts_with("1 of 2 numbers has nothing to compare with on 1 node:"));
+        assert!(line(1, 1, 1).starts_with("1 of 1 number has nothing"));
+        assert!(line(2, 2, 1).starts_with("2 of 2 numbers have nothing"));
     }
 }
