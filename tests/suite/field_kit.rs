@@ -126,7 +126,7 @@ fn a_controller_that_does_not_answer_is_reported_and_no_node_is_asked() {
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     assert!(ran.stdout.contains("DIFFERS  slurm.controller: slurm_load_partitions: Unable"), "{}", ran.all());
     assert!(
-        ran.stdout.contains("not seen node.instance and 29 more (-v): all 2 nodes: not queried"),
+        ran.stdout.contains("not seen node.instance and 30 more (-v): all 2 nodes: not queried"),
         "{}",
         ran.all()
     );

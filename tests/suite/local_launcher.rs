@@ -163,6 +163,12 @@ RANKS#
     let unknown = "metric = \"nccl.algbw\"\nsize = \"1GiB\"\nagainst = \"baseline\"";
     let ran = run(&project, &suite(workload, "nccl_tests", unknown, off));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
+    assert!(ran.stdout.contains("1 of 1 number has nothing to compare with"), "{}", ran.all());
+    // Right data is no rate.
+    let right = format!("{unknown}\n[[case.assert]]\nmetric = \"nccl.wrong\"\nequals = 0");
+    let ran = run(&project, &suite(workload, "nccl_tests", &right, off));
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    assert!(ran.stdout.contains("1 of 2 numbers has nothing to compare with"), "{}", ran.all());
 }
 
 /// A number that the kernel has given to another process since is neither polled nor signalled.

@@ -11,6 +11,7 @@ mod allocation_script;
 mod analyze_on;
 mod architecture;
 mod baselines;
+mod bash_4_2;
 #[path = "../stand_ins/mod.rs"]
 mod bed;
 mod bisect;

@@ -7,6 +7,7 @@
 //! Events of the network plugin of NCCL on AWS are taken, those of others counted. What they mean is for recipes to say.
 
 use super::stream::Pieces;
+use super::text::{front, without_escapes, without_tags};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -50,10 +51,16 @@ pub fn read(from: impl BufRead) -> Result<Read, String> {
     let mut read = Read::default();
     let mut pieces = Pieces::new(from);
     while let Some(piece) = pieces.next_piece().map_err(|error| error.to_string())? {
-        if piece.text.trim().is_empty() {
+        let line = without_escapes(&piece.text);
+        let front = front(&line, begins);
+        let text = line.get(front.length..).unwrap_or("").trim_start();
+        if text.is_empty() {
             continue;
         }
-        match event(piece.text.trim()) {
+        // The time stamp that its host follows at once is the event's own.
+        let own = front.last_stamp.filter(|_| !text.starts_with('[')).map_or(0, str::len);
+        let text = without_tags(line.get(front.length - own..).unwrap_or(""));
+        match event(text.trim()) {
             Some(Some(event)) => read.events.push(event),
             Some(None) => read.others += 1,
             None => {
@@ -66,6 +73,20 @@ pub fn read(from: impl BufRead) -> Result<Read, String> {
         }
     }
     Ok(read)
+}
+
+/// Whether a text begins as an event does, with its clock or behind it.
+fn begins(text: &str) -> bool {
+    let text = text.trim_start();
+    let behind = text.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    let text = behind.filter(|(clock, _)| nanoseconds(clock).is_some()).map_or(text, |(_, rest)| rest);
+    let text = text.strip_prefix("(+").and_then(|rest| rest.split_once(") ")).map_or(text, |(_, rest)| rest);
+    let Some(head) = text.split_once('{').and_then(|(head, _)| head.trim().strip_suffix(':')) else {
+        return false;
+    };
+    // In front of a clock stand labels.
+    let name = head.rsplit_once(' ').map_or(head, |(_, name)| name);
+    name.contains(':') && !head.contains('[')
 }
 
 /// `None` where the line is none, nothing in it where the event is another provider's.

@@ -63,8 +63,10 @@ pub enum Covers {
     All,
     /// NICs, and no GPU.
     Nics,
-    /// All but NICs: right data shows no rate of what carried it.
+    /// All but NICs.
     NoNics,
+    /// None: right data shows no rate of what computed and carried it.
+    Nothing,
 }
 
 /// The hardware limit that a metric cannot exceed.

@@ -230,8 +230,8 @@ fn tools(sections: &mut Sections, cluster: &Cluster, request: &NodeRequest) {
     sections.add("fsdp_options", Some(0), &FSDP);
 }
 
-/// The options of the FSDP sample, as far as suites give them, and its data set.
-const FSDP: [&str; 18] = [
+/// The options of the FSDP sample, as far as suites give them, its data set, and its line of a step.
+const FSDP: [&str; 19] = [
     "--checkpoint_freq",
     "--dataset",
     "--dataset_config_name",
@@ -250,6 +250,7 @@ const FSDP: [&str; 18] = [
     "--max_context_width",
     "--vocab_size",
     "allenai/c4",
+    "Loss: %.5f, Speed: %.2f samples/sec",
 ];
 
 /// Of `nsys profile`, as far as a profile gives them.

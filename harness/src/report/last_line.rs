@@ -97,7 +97,7 @@ fn undecided(summary: &Summary, nodes: usize) -> String {
     let counts = &summary.counts;
     let open = counts.error + counts.inconclusive;
     let what = match open {
-        0 => format!("{} of {} numbers have nothing to compare with", counts.unjudged, counts.total),
+        0 => unjudged::without_comparison(counts.unjudged as usize, counts.total as usize),
         open => format!("{open} of {} not decided", count(counts.total, "assertion")),
     };
     match parts(summary, nodes) {
@@ -206,7 +206,7 @@ mod tests {
         FAILED: 1 of 2 assertions, no part is blamed (exit 1)
         FAILED: 1 assertion passed that must fail, no part is blamed (exit 1)
         INCONCLUSIVE: 2 of 3 assertions not decided, no part is blamed (exit 3)
-        INCONCLUSIVE: 1 of 1 numbers have nothing to compare with (exit 3)
+        INCONCLUSIVE: 1 of 1 number has nothing to compare with (exit 3)
         NOTHING WAS MEASURED: 1 assertion skipped (exit 4)
         INTERRUPTED: 1 passed and 0 failed of 2 assertions before it stopped, reports are written (exit 130)
         INCOMPLETE: the rerun has no failure, and 1 of 2 assertions are still pending (exit 5)

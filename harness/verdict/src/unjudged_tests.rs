@@ -145,7 +145,7 @@ fn a_judged_number_on_the_same_nodes_and_parts_proves_them() {
 }
 
 #[test]
-fn right_data_proves_no_nic_and_a_nic_proves_no_gpu() {
+fn right_data_proves_no_part_and_a_nic_proves_no_gpu() {
     let metric = |metric: &str| {
         let metric = metric.to_owned();
         beside(Status::Pass, &|_, verdict| verdict.metric.clone_from(&metric))
@@ -163,6 +163,21 @@ fn right_data_proves_no_nic_and_a_nic_proves_no_gpu() {
         verdicts.push(proof);
     });
     assert_eq!(open_nic, Vec::<String>::new());
+    // On one node no NIC takes part: neither the node nor its GPUs have a rate.
+    let on_one_node = |metric: &str| {
+        let metric = metric.to_owned();
+        beside(Status::Pass, &|plan, verdict| {
+            plan.cases[0].jobs[0].nodes.truncate(1);
+            verdict.metric.clone_from(&metric);
+        })
+    };
+    assert_eq!(on_one_node("nccl.wrong"), ["p5-001"]);
+    assert_eq!(on_one_node("nccl.algbw"), Vec::<String>::new());
+    // Where nothing is open, right data leaves nothing open.
+    let right = left(&|_, verdicts| {
+        (verdicts[0].metric, verdicts[0].status) = ("nccl.wrong".into(), Status::Pass);
+    });
+    assert_eq!(right, Vec::<String>::new());
 }
 
 #[test]

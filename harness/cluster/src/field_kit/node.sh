@@ -185,7 +185,7 @@ gdrdrv() {
   section gdrdrv 0 "module $module device $device"
 }
 
-# The options of a training script and of what lies beside it, and the data set that it names.
+# The options of a training script and of what lies beside it, the data set that it names, and the line of a step.
 options_of() {
   local text
   if [[ ! -r $1 ]]; then
@@ -193,7 +193,8 @@ options_of() {
     return
   fi
   text=$(
-    bounded grep -r -h -o -E --include='*.py' -e '--[a-z][a-z0-9_]+' -e 'allenai/c4' "${1%/*}" 2> /dev/null |
+    bounded grep -r -h -o -E --include='*.py' -e '--[a-z][a-z0-9_]+' -e 'allenai/c4' \
+      -e 'Loss: [^,]+, Speed: [^,]*[a-z]/s[a-z]*' "${1%/*}" 2> /dev/null |
       head -c 60000 | sort -u
   )
   section fsdp_options 0 "$text" 400

@@ -281,7 +281,7 @@ const PERFTEST_24: &str = "Usage:\n  ib_write_bw\nOptions:\n  -c, --connection=<
 /// Options of the FSDP sample, and its data set, as the kit reads them.
 const FSDP: &str = "--checkpoint_freq\n--dataset\n--dataset_config_name\n--hidden_width\n--intermediate_size\n--logging_freq\n\
     --max_context_width\n--max_steps\n--model_type\n--num_heads\n--num_key_value_heads\n--num_layers\n--sharding_strategy\n\
-    --tokenizer\n--train_batch_size\n--validation_freq\n--vocab_size\nallenai/c4";
+    --tokenizer\n--train_batch_size\n--validation_freq\n--vocab_size\nallenai/c4\nLoss: %.5f, Speed: %.2f samples/sec";
 
 /// Switches of `nsys profile`, as the kit reads them.
 const NSYS: &str = "--capture-range\n--capture-range-end\n--delay\n--duration\n--enable\n--env-var\n--force-overwrite\n\
@@ -464,6 +464,14 @@ fn sections_of_a_node_show_what_holds() {
         ),
         ("tools.fsdp_options", &[("fsdp_options", ok, "")], 'n', "no option is read"),
         ("tools.fsdp_options", &[("fsdp_options", None, "not readable: /fsx/x")], 'n', "not readable"),
+        ("tools.fsdp_line", &[("fsdp_options", ok, FSDP)], 'h', "Speed: %.2f samples/sec"),
+        (
+            "tools.fsdp_line",
+            &[("fsdp_options", ok, &FSDP.replace("samples/sec", "tokens/s"))],
+            'd',
+            "Speed: %.2f tokens/s",
+        ),
+        ("tools.fsdp_line", &[("fsdp_options", ok, "--dataset\nallenai/c4")], 'n', "is not found"),
     ];
     for (id, sections, wanted, part) in rows {
         let nodes = vec![node(sections)];

@@ -146,6 +146,14 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
         fsdp_options,
     ),
     assumption(
+        "tools.fsdp_line",
+        "the FSDP sample logs each step with its loss and its samples/sec",
+        "its line of a step, by grep",
+        "awsome-distributed-training, FSDP/src/train.py",
+        On::Host,
+        fsdp_line,
+    ),
+    assumption(
         "tools.peer",
         "a node reaches another by ssh without a question, as mpirun does",
         "ssh -o BatchMode=yes",
@@ -427,6 +435,19 @@ fn fsdp_options(evidence: &Evidence<'_>) -> Outcome {
                 (Holds(_), true) => Holds(format!("{} options, allenai/c4", GIVEN.len())),
                 (Holds(_), false) => Differs("it does not name allenai/c4".to_owned()),
                 (other, _) => other,
+            }
+        })
+    })
+}
+
+fn fsdp_line(evidence: &Evidence<'_>) -> Outcome {
+    evidence.each(|sections| {
+        seen(section(sections, "fsdp_options"), |section| {
+            let lines = || section.names().filter(|name| name.starts_with("Loss: "));
+            match (lines().find(|line| line.ends_with(" samples/sec")), lines().next()) {
+                (Some(line), _) => Holds(line.to_owned()),
+                (None, Some(other)) => Differs(other.to_owned()),
+                (None, None) => NotSeen("the line of a step is not found in the sample".to_owned()),
             }
         })
     })

@@ -12,13 +12,13 @@ pids=()
 unset "${!SLURM@}" "${!PMI@}" "${!PALS_@}" "${!OMPI_COMM_WORLD_@}" "${!OMPI_MCA_ess@}" "${!OMPI_MCA_orte@}" "${!PRTE_LAUNCHED@}"
 unset OMPI_UNIVERSE_SIZE OMPI_APP_CTX_NUM_PROCS OMPI_FIRST_RANKS OMPI_NUM_APP_CTX OMPI_FILE_LOCATION OMPI_COMMAND OMPI_ARGV
 # What was started ends with this script, also when it is asked to stop.
-trap 'kill "${pids[@]}" 2> /dev/null; wait; exit 143' TERM INT
+trap 'kill ${pids[@]+"${pids[@]}"} 2> /dev/null; wait; exit 143' TERM INT
 for ((gpu = 0; gpu < gpus; gpu++)); do
   CUDA_VISIBLE_DEVICES=$gpu "$@" > "gpu$gpu.$node.out" 2> "gpu$gpu.$node.err" &
   pids+=("$!")
 done
 worst=0
-for pid in "${pids[@]}"; do
+for pid in ${pids[@]+"${pids[@]}"}; do
   wait "$pid"
   status=$?
   if ((status > worst)); then worst=$status; fi

@@ -72,7 +72,7 @@ main() {
   case $window in
     hook:*)
       hook "${window#hook:}"
-      "$nsys" profile "${switches[@]}" "--output=$report" "$@"
+      "$nsys" profile ${switches[@]+"${switches[@]}"} "--output=$report" "$@"
       status=$?
       ;;
     watch:*)
@@ -80,7 +80,7 @@ main() {
       status=$?
       ;;
     *)
-      "$nsys" profile "${switches[@]}" "--output=$report" "$@"
+      "$nsys" profile ${switches[@]+"${switches[@]}"} "--output=$report" "$@"
       status=$?
       ;;
   esac
@@ -117,7 +117,7 @@ watched() {
   shift
   local session=h$rank.$$ log=$mark.log
   local -a launch=() start=()
-  for word in "${switches[@]}"; do
+  for word in ${switches[@]+"${switches[@]}"}; do
     # What is said to a session when it is made, and what when it begins to collect.
     case ${word%%=*} in
       --sample | --force-overwrite | --enable | --gpu-metrics-* | --nic-metrics | --cpuctxsw | --gpuctxsw | --stop-on-exit)
@@ -132,7 +132,7 @@ watched() {
   watcher=$!
   # What is kept back in a buffer is seen too late.
   export PYTHONUNBUFFERED=1
-  "$nsys" launch "--session-new=$session" "${launch[@]}" "$@" > >(exec tee -a "$log") 2> >(exec tee -a "$log" >&2)
+  "$nsys" launch "--session-new=$session" ${launch[@]+"${launch[@]}"} "$@" > >(exec tee -a "$log") 2> >(exec tee -a "$log" >&2)
   status=$?
   : > "$log.over"
   wait "$watcher"
@@ -219,7 +219,7 @@ open_window() {
   local tries
   # A session may not be there yet when its command begins to print.
   for ((tries = 0; tries < 50; tries++)); do
-    if "$nsys" start "--session=$session" "--output=$report" "${start[@]}" >&2; then
+    if "$nsys" start "--session=$session" "--output=$report" ${start[@]+"${start[@]}"} >&2; then
       opened=$((seen + 1))
       return
     fi

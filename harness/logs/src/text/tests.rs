@@ -1,6 +1,8 @@
 //! Each prefix before the lines of each reader.
 
-use super::super::{flow_log, inspector, mpi_log, nccl_debug, nccl_tests, ras, torch_failure, training_log};
+use super::super::{
+    flow_log, inspector, lttng, mpi_log, nccl_debug, nccl_tests, ras, torch_failure, training_log,
+};
 use super::*;
 use std::io::Cursor;
 
@@ -256,6 +258,20 @@ fn reports_of_ras_are_read_behind_every_prefix() {
     for text in [text.as_str(), json, event] {
         for (prefix, _) in PREFIXES {
             assert_eq!(read(&prefixed(prefix, text)), read(text), "{prefix:?}");
+        }
+    }
+}
+
+#[test]
+fn events_of_lttng_are_read_behind_every_prefix() {
+    let seed = include_str!("../../../../tests/fuzz/seeds/lttng/two-rails.txt");
+    let others = "[2026-01-02 00:00:01.000000000] nccl_ofi_plugin:Flush: { }\n[00:00:02.1] host other:thing: { a = 1 }\n\
+                  [1.5] h nccl_ofi_plugin:Read: { note = \"a: b\" }\n";
+    for text in [seed, others] {
+        let whole = lttng::read(text.as_bytes()).expect("sound");
+        assert!(whole.events.len() >= 2, "{whole:?}");
+        for (prefix, _) in PREFIXES {
+            assert_eq!(lttng::read(prefixed(prefix, text).as_bytes()).as_ref(), Ok(&whole), "{prefix:?}");
         }
     }
 }

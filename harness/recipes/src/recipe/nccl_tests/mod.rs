@@ -71,7 +71,7 @@ pub const WRONG: MetricSpec = row_metric(
     Unit::Count,
     Better::Lower,
 )
-.covering(Covers::NoNics)
+.covering(Covers::Nothing)
 .checking(DataCheck {
     sound: 0.0,
     cause: "data-wrong",

@@ -31,6 +31,7 @@ fn each_metric_has_its_files_its_blame_and_its_next_step() {
             Covers::All => "all",
             Covers::Nics => "NICs",
             Covers::NoNics => "all but NICs",
+            Covers::Nothing => "no part",
         };
         table += &format!(
             "{}: {:?}; from {}; explained by [{explained}]; covers {covers}\n  {}\n",
