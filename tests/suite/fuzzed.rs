@@ -4,7 +4,7 @@ use crate::project::root;
 use std::fs;
 
 /// What reads no file by itself.
-const PARTS: [&str; 5] = ["encoding", "stream", "window_mark", "xid", "node_tools::host_state"];
+const PARTS: [&str; 6] = ["encoding", "slurmstepd", "stream", "window_mark", "xid", "node_tools::host_state"];
 
 #[test]
 fn every_reader_of_logs_has_a_fuzz_target() {

@@ -15,6 +15,9 @@ pub struct StepdError<'a> {
 /// How most of its errors begin: of a line whose time was taken off before, they are all that is left to know it by.
 const BEGINS: [&str; 6] = ["*** STEP ", "*** JOB ", "Detected ", "execve(): ", "pyxis: ", "mpi/"];
 const AFTER_TIME: &str = "] error: ";
+/// Of a time with its fractions and its zone.
+const LONGEST_TIME: usize = 19 + LONGEST_ZONE;
+const LONGEST_ZONE: usize = 14;
 
 /// Reads a line, before which a program may have left one open; nothing where it is another program's.
 pub fn parse_error(line: &str) -> Option<StepdError<'_>> {
@@ -26,8 +29,10 @@ pub fn parse_error(line: &str) -> Option<StepdError<'_>> {
         return Some(StepdError { node: Some(node), said });
     }
     let timed = line.match_indices(AFTER_TIME).find_map(|(at, _)| {
-        let (_, time) = line[..at].rsplit_once('[')?;
-        is_time(time).then_some(&line[at + AFTER_TIME.len()..])
+        // A bracket is one byte, so that what stands behind it begins at a character.
+        let length =
+            line.as_bytes()[..at].iter().rev().take(LONGEST_TIME + 1).position(|byte| *byte == b'[')?;
+        is_time(line.get(at - length..at)?).then_some(&line[at + AFTER_TIME.len()..])
     });
     let bare =
         || line.strip_prefix("error: ").filter(|said| BEGINS.iter().any(|begin| said.starts_with(begin)));
@@ -43,7 +48,7 @@ fn is_time(text: &str) -> bool {
     let is_stamp = |stamp: &str| stamp.as_bytes()[10] == b'T' && moment_ms(stamp).is_some();
     let Some((stamp, zone)) = text.split_at_checked(19) else { return false };
     is_stamp(stamp)
-        && zone.len() <= 14
+        && zone.len() <= LONGEST_ZONE
         && zone.bytes().all(|byte| byte.is_ascii_digit() || b".:+-Z".contains(&byte))
 }
 
@@ -62,6 +67,7 @@ mod tests {
             ("[2026-06-14T11:23:15] error: ", None),
             ("[2026-06-14T11:23:15.694-05:00] error: ", None),
             ("4/105 [00:03<01:15, loss=0.4596][2026-01-18T20:48:23.608] error: ", None),
+            ("x] error: [2026-06-14T11:23:15.694] error: ", None),
             ("error: ", None),
         ] {
             let line = format!("{begin}{said}");
@@ -76,6 +82,8 @@ mod tests {
             "[2026-06-14T11:23:15.694 n1] error: no",
             "slurmstepd-: error: no",
             "[é2026-06-14T11:23:1] error: no",
+            "2026-06-14T11:23:15] error: no",
+            "[2026-06-14T11:23:15.694000000-05:00:00] error: no",
         ] {
             assert_eq!(parse_error(line), None, "{line}");
         }

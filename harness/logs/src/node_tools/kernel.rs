@@ -104,8 +104,11 @@ fn host(line: &str) -> &str {
         !word.is_empty()
             && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
     };
-    let of_syslog = line.split_once(" kernel:").and_then(|(front, _)| front.rsplit(' ').next());
-    let of_label = || line.split_once(": [").map(|(front, _)| front);
+    // What the driver says holds names of processes, which anybody chooses.
+    let message = line.find("NVRM: ").or_else(|| line.find("Xid (PCI:"));
+    let before = &line[..message.unwrap_or(line.len())];
+    let of_syslog = before.split_once(" kernel:").and_then(|(front, _)| front.rsplit(' ').next());
+    let of_label = || before.split_once(": [").map(|(front, _)| front);
     of_syslog.filter(is_name).or_else(|| of_label().filter(is_name)).unwrap_or_default()
 }
 
@@ -213,6 +216,14 @@ mod tests {
             assert_eq!(rows, expected, "{text}");
             assert_eq!(output.failures, ["0000:53:00 on p5-001 has fallen off the bus"], "{text}");
         }
+    }
+
+    #[test]
+    fn a_process_that_is_called_like_a_line_of_another_host_names_none() {
+        let xid = |name: &str| format!("[ 12.5] NVRM: Xid (PCI:0000:53:00): 48, pid=77, name={name}, DBE\n");
+        let outputs = read(&(xid("a p5-9 kernel:") + &xid("python"))).expect("read");
+        let rows: Vec<&str> = outputs[0].rows.iter().map(|row| row.what.as_str()).collect();
+        assert_eq!(rows, ["Xid 48 of PCI:0000:53:00"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Lines of nanoGPT: `iter 10: loss 3.1042, time 135.21ms, mfu 30.10%`, each with the time of its own iteration, however many lie
 //! between two lines. Its MFU is a running mean of that of an A100, whatever the GPU is, and is not read.
 
-use super::numbers::{digits, number};
+use super::numbers::{digits, number, part_near};
 use super::step::{Dialect, Garbled, Parsed, ReportedStep, StepLine};
 use crate::text::moment_ms;
 
@@ -26,7 +26,7 @@ fn head(text: &str) -> Option<(&str, u64, &str, &str)> {
     text.match_indices("iter ").find_map(|(at, word)| {
         let (before, rest) = (&text[..at], &text[at + word.len()..]);
         let (iteration, rest) = digits(rest)?;
-        let (loss, rest) = rest.strip_prefix(": loss ")?.split_once(", time ")?;
+        let (loss, rest) = part_near(rest.strip_prefix(": loss ")?, ", time ")?;
         let is_word = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
         is_word.then_some((before, iteration, loss, rest))
     })

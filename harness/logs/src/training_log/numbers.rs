@@ -61,6 +61,13 @@ pub(super) fn decimals(text: &str) -> Option<i8> {
     i8::try_from(decimals).ok().filter(|_| is_plain)
 }
 
+/// Parts a text at a mark that stands behind no more than a few words: a line of heads alone takes linear time.
+pub(super) fn part_near<'a>(text: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
+    const NEAR: usize = 128;
+    let at = text.get(..text.floor_char_boundary(NEAR))?.find(mark)?;
+    Some((text.get(..at)?, text.get(at + mark.len()..)?))
+}
+
 fn shortened(text: &str) -> String {
     text.trim().chars().take(24).collect()
 }
@@ -106,6 +113,8 @@ mod tests {
         );
         assert!(human("x", "K").is_err() && human("x", "1.3KK").is_err() && human("x", "1.3k").is_err());
         assert_eq!((decimals("20.25"), decimals("20"), decimals("2e1")), (Some(2), Some(0), None));
+        assert_eq!((part_near("3.1, time 2", ", time "), part_near("", "]")), (Some(("3.1", "2")), None));
+        assert_eq!(part_near(&("é".repeat(64) + "]"), "]"), None);
         assert_eq!((count("x", "2e+3"), count("x", "99.00")), (Ok(2000), Ok(99)));
         assert!(count("x", "-1").is_err() && count("x", "1.5").is_err() && count("x", "nan").is_err());
     }

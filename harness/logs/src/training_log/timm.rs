@@ -1,7 +1,7 @@
 //! Lines of timm: `Train: 0 [  50/1251 (  4%)]  Loss: 6.95 (6.97)  Time: 0.412s, 2485.44/s  (0.523s, 1957.93/s)  LR: 1.000e-06 ...`:
 //! what stands in brackets are means of the epoch so far. Time and samples per second of both are of the same samples.
 
-use super::numbers::{count, digits, number};
+use super::numbers::{count, digits, number, part_near};
 use super::step::{Dialect, Garbled, Parsed, ReportedStep, StepLine};
 use crate::range::Range;
 use crate::text::moment_ms;
@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str) -> Parsed {
 fn head(text: &str) -> Option<(&str, u64, u64, u64, &str)> {
     text.match_indices("Train: ").find_map(|(at, word)| {
         let (epoch, rest) = digits(&text[at + word.len()..])?;
-        let (inside, rest) = rest.strip_prefix(" [")?.split_once(']')?;
+        let (inside, rest) = part_near(rest.strip_prefix(" [")?, "]")?;
         let (iteration, of) = inside.split_once('/')?;
         let (of, percent) = digits(of)?;
         let iteration = count("step", iteration).ok()?;

@@ -4,6 +4,7 @@ use super::bar::bar;
 use super::gather::Series;
 use super::numbers::{count, digits, number};
 use super::step::{Dialect, Garbled, Parsed, ReportedStep, StepLine};
+use crate::text;
 use metric::finding::Finding;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -56,14 +57,14 @@ impl TrainerSummary {
 /// Dictionaries without a bar are counted, and nothing but the summary says for how many steps each stands.
 pub(super) fn unnumbered(series: &[Series], summary: Option<&TrainerSummary>) -> Option<Finding> {
     let one = series.iter().find(|it| it.is_counted())?;
-    let (lines, last) = (one.steps.len(), one.steps.last()?);
+    let (lines, last) = (text::count(one.steps.len() as u64, "line"), one.steps.last()?);
     let what = match summary {
         Some(summary) => {
             format!("{} steps by its summary: a line stands for several", summary.steps_of(one, None)?)
         }
         None => "and no summary: a line may stand for several steps".to_owned(),
     };
-    let why = format!("{}: {lines} lines without a step's number, {what}", one.render());
+    let why = format!("{}: {lines} without a step's number, {what}", one.render());
     Some(Finding::new("training-gap", why).line(last.line))
 }
 

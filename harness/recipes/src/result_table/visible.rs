@@ -22,8 +22,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 /// GitHub, Azure and TeamCity obey `##[...]`, `##vso[...]` and `##teamcity[...]` anywhere in a line.
 fn opens_ci_command(rest: &str) -> bool {
-    let word = rest.split('[').next().unwrap_or_default();
-    word.len() < rest.len() && ["", "vso", "teamcity"].iter().any(|name| word.eq_ignore_ascii_case(name))
+    let begins = |word: &str| rest.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
+    ["[", "vso[", "teamcity["].into_iter().any(begins)
 }
 
 /// Control characters, those that turn the direction of a line or end it, and those that make two names look the same.
@@ -43,6 +43,14 @@ mod tests {
         assert_eq!(visible("\x1b[31mred\0\n\u{9b}2J\u{202e}x"), r"\x1b[31mred\x00\x0a\x9b2J\u{202e}x");
         assert_eq!(visible("k\u{200b}\u{61c}\u{feff}\u{e0061}"), r"k\u{200b}\u{61c}\u{feff}\u{e0061}");
         assert_eq!(visible("##[error]a ##VSO[b ## c"), r"#\x23[error]a #\x23VSO[b ## c");
+        assert_eq!(visible("###[a ##[ ##v[ ##核["), r"##\x23[a #\x23[ ##v[ ##核[");
         assert!(matches!(visible("gemm<float, 2> 核"), std::borrow::Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_name_of_number_signs_alone_takes_linear_time() {
+        // Four million of them: to look from each to the end of the name takes minutes.
+        let signs = "#".repeat(4 << 20);
+        assert_eq!(visible(&signs), signs);
     }
 }

@@ -115,6 +115,12 @@ fn lines_in_window(series: &Series, asked: &StepWindow) -> Result<Series, String
                 .to_owned(),
         );
     }
+    if series.is_of_means() {
+        return Err(
+            "its lines are means of all steps since the line before; use `window.step_time` from the reports"
+                .to_owned(),
+        );
+    }
     Ok(Series { steps, ..series.clone() })
 }
 
@@ -157,6 +163,8 @@ mod tests {
             )
         };
         let trainer: String = (1..=40).map(bar).collect();
+        let tenth = |step: u64| format!("step: {step}  loss: 7.1  memory: 9.74GiB(10.25%)  tps: 1000\n");
+        let means: String = [1, 10, 20, 30, 40].map(tenth).concat();
         for (text, window, why) in [
             (all.clone(), (38, 43), "it has 2 of 6 lines; its last line is batch 39"),
             (all, (50, 52), "it has 0 of 3 lines"),
@@ -164,6 +172,7 @@ mod tests {
             (late, (30, 32), "it begins at batch 5"),
             (again, (30, 32), "restarted or went back"),
             (trainer, (30, 32), "it prints running means"),
+            (means, (9, 9), "its lines are means of all steps since the line before"),
         ] {
             let output = ran(window, FACTS, &text);
             let text = message(&output, UNKNOWN).unwrap_or_else(|| panic!("{why}: {:?}", output.findings));
