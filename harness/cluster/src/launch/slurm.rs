@@ -183,7 +183,8 @@ impl Launch for Slurm {
     /// A step of the job itself, which takes nothing from its others; a Slurm that cannot start one beside them refuses soon.
     fn beside(&self, job: &PlannedJob, handle: &str) -> Vec<(Host, Vec<String>)> {
         let jobid = format!("--jobid={handle}");
-        let text = job.files.iter().find(|file| file.name == files::JOB).and_then(|file| file.text.as_deref());
+        let text =
+            job.files.iter().find(|file| file.name == files::JOB).and_then(|file| file.text.as_deref());
         let start = text.and_then(|text| script::read(text).ok()).map_or(Start::Bash, |script| script.start);
         let options = script::options_beside(&start);
         let mut argv: Vec<String> = ["srun", &jobid, "--immediate=10"].map(str::to_owned).to_vec();
