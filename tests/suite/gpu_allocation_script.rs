@@ -83,8 +83,9 @@ fn each_step_asks_as_its_job_does_and_inherits_nothing_of_another() {
         assert_eq!(steps[2].failed.as_deref(), Some(refused));
         assert_eq!(steps[3].failed.as_deref(), Some("no step in 2 s"));
         let calls = fs::read_to_string(node.folder.path().join("calls")).unwrap();
-        let wanted =
-            format!("--jobid=7 --overlap --mem=0 --nodes=1 --ntasks=1 --nodelist=n1 --mpi=none {asked} bash -c ");
+        let wanted = format!(
+            "--jobid=7 --overlap --mem=0 --nodes=1 --ntasks=1 --nodelist=n1 --mpi=none {asked} bash -c "
+        );
         assert!(calls.contains(&wanted), "{calls}");
         // The command of a step has lines of its own.
         let inherited = calls.matches(" job= tasks= visible=\n").count();

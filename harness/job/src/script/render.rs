@@ -2,8 +2,8 @@
 //! cluster obeys is what real shells are sent. What differs where ssh starts the text is in `over_ssh.rs`.
 
 use super::{
-    Container, Directives, Flows, Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start,
-    Step, Turns, files, in_image, is_reordered, over_ssh, secrets,
+    Container, Directives, Flows, Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start, Step, Turns,
+    files, in_image, is_reordered, over_ssh, secrets,
 };
 use base::nodeset;
 use std::fmt::Write;
@@ -252,7 +252,8 @@ fn turns_arguments(turns: &Turns) -> Vec<String> {
 }
 
 fn run_arguments(script: &Script, run: &Run) -> Vec<String> {
-    let mut words = spread(script, run.tasks_per_node, run.mpi.as_deref(), run.container.as_ref(), &SHARES_JOB);
+    let mut words =
+        spread(script, run.tasks_per_node, run.mpi.as_deref(), run.container.as_ref(), &SHARES_JOB);
     if is_reordered(&script.nodes) && matches!(script.start, Start::Slurm(_)) {
         // Releases differ in whether `--nodes` may stand beside it; tasks and list give the number of nodes.
         let tasks = run.tasks_per_node as usize * script.nodes.len();
