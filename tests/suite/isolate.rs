@@ -310,6 +310,7 @@ fn nothing_is_isolated_where_the_machinery_alone_failed_or_the_budget_or_the_nod
     let poor = project.harness(&[&run[..], &fault].concat());
     assert_eq!(poor.code, Some(1), "{}", poor.all());
     assert!(poor.stdout.contains("inconclusive: the next round needs about "), "{}", poor.all());
+    assert!(!poor.stdout.contains("(exit 3)"), "it ends with the run's exit code: {}", poor.all());
     assert_eq!(project.json("summary.json")["isolations"][0]["end"], "could not tell");
     let few = project.harness(&[&run[..], &fault, &["--nodes", "p5-[003-004]"]].concat());
     assert_eq!(few.code, Some(1), "{}", few.all());

@@ -55,7 +55,7 @@ pub(crate) fn cluster_command(world: &World, words: &[&str]) -> Option<Answer> {
             };
             Answer::ok(world.cluster.nodes.iter().map(line).collect::<String>())
         }
-        ["sinfo", "--noheader", "--format=%P|%G|%f|%t|%D"] => {
+        ["sinfo", "--noheader", "--all", "--format=%P|%G|%f|%t|%D"] => {
             let count = world.cluster.nodes.len();
             Answer::ok(format!("sim-queue*|{gres}|{feature}|{powered}|{count}\n"))
         }

@@ -32,7 +32,7 @@ const SIGNS: [&str; 14] = [
 /// How CUDA and NVML say that a GPU of the process itself is broken; in lower case. Errors of NVLink and of memory that a peer
 /// may have mapped are not among them, nor is any that a program or a peer that is gone may cause.
 const BROKEN_GPU: [&str; 5] = [
-    "uncorrectable ecc error",
+    "uncorrectable ecc error encountered",
     "cuda_error_ecc_uncorrectable",
     "cudaerroreccuncorrectable",
     "gpu has fallen off the bus",
@@ -154,6 +154,8 @@ mod tests {
             "RuntimeError: CUDA error: an illegal memory access was encountered\n",
             "CUDA error: uncorrectable NVLink error detected during the execution\n",
             "CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error\n",
+            // Nor does a check that counts none.
+            "n2: uncorrectable ECC errors: 0\n",
         ] {
             assert_eq!(blamed("n2", &format!("{either}{lost}")), None, "{either}");
         }

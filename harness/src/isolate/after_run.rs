@@ -31,8 +31,6 @@ impl AfterRun for IsolateAfterRun {
         inventory: &Inventory,
         sources: &[Source],
     ) -> Vec<PlannedIsolation> {
-        let jobs = plan.cases.iter().flat_map(|case| &case.jobs);
-        let node_seconds: f64 = jobs.map(|job| job.nodes.len() as f64 * job.estimate_s as f64).sum();
         let of_suite = |suite: &Suite| {
             let OnFailure::Isolate { budget_node_h } = suite.on_failure else { return None };
             let mut planned = PlannedIsolation {
@@ -40,7 +38,7 @@ impl AfterRun for IsolateAfterRun {
                 file: suite.file.clone(),
                 case: String::new(),
                 // As much again as the run itself.
-                budget_node_h: budget_node_h.unwrap_or(node_seconds / 3600.0),
+                budget_node_h: budget_node_h.unwrap_or(plan.node_seconds() / 3600.0),
                 budget_is_own: budget_node_h.is_some(),
                 best: IsolationCost::default(),
                 worst: IsolationCost::default(),

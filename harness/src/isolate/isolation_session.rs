@@ -346,7 +346,7 @@ fn unexplained_nodes(
             };
             drain::drain(&drain);
         }
-        messages::sum(output, evidence.lines.len(), 0, all, 0.0, exit_code::FAILED);
+        messages::sum(output, evidence.lines.len(), 0, all, 0.0, Some(exit_code::FAILED));
         let culprits = evidence.lines.clone();
         IsolationOutcome::without_rounds(exit_code::FAILED, culprits, inventory.is_simulated())
     };

@@ -200,17 +200,25 @@ fn sum_of(isolation: &Isolation, culprits: usize, code: i32) {
         isolation.output.print(format_args!("SIMULATED: nothing of this was measured on real hardware"));
     }
     let (runs, nodes) = (isolation.runs(), isolation.asked.nodes.len());
+    // A run that began it ends with an exit code of its own.
+    let code = isolation.asked.brought_about_by.is_none().then_some(code);
     sum(isolation.output, culprits, runs, nodes, isolation.node_hours(), code);
 }
 
-/// The last line.
-pub(crate) fn sum(output: Output, culprits: usize, runs: usize, nodes: usize, node_hours: f64, code: i32) {
+/// The last line, with the exit code where that is the program's.
+pub(crate) fn sum(
+    output: Output,
+    culprits: usize,
+    runs: usize,
+    nodes: usize,
+    node_hours: f64,
+    code: Option<i32>,
+) {
     let pairs = nodes * nodes.saturating_sub(1) / 2;
     // What it spares; of a few nodes, or where nothing was run, nothing.
     let spared = if (1..pairs).contains(&runs) { format!(" (all pairs: {pairs})") } else { String::new() };
-    output.print(format_args!(
-        "culprits {culprits}, runs {runs}{spared}, node-hours {node_hours:.2} (exit {code})"
-    ));
+    let exit = code.map(|code| format!(" (exit {code})")).unwrap_or_default();
+    output.print(format_args!("culprits {culprits}, runs {runs}{spared}, node-hours {node_hours:.2}{exit}"));
 }
 
 fn line(isolation: &Isolation, named: &Named) -> EvidenceLine {

@@ -207,9 +207,7 @@ fn check_metrics(metrics: Option<&Path>, state: &Path) -> Result<(), String> {
 
 /// Of one node, in seconds.
 fn estimate_s(plan: &Plan) -> f64 {
-    let jobs = plan.cases.iter().flat_map(|case| &case.jobs);
-    let node_s: f64 = jobs.map(|job| job.estimate_s as f64 * job.nodes.len() as f64).sum();
-    node_s / plan.nodes.len().max(1) as f64
+    plan.node_seconds() / plan.nodes.len().max(1) as f64
 }
 
 /// What would be checked, and why.

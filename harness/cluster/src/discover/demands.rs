@@ -17,7 +17,7 @@ pub(super) struct Demands {
 /// `config` is what `scontrol show config` prints.
 pub(super) async fn demands(reach: &dyn Reach, partition: &str, config: &str) -> Demands {
     let mut demands = Demands::default();
-    let line = once(reach, &["scontrol", "--oneliner", "show", "partition", partition]).await.ok();
+    let line = once(reach, &["scontrol", "--all", "--oneliner", "show", "partition", partition]).await.ok();
     let line = line.unwrap_or_default();
     let word = |key: &str| line.split_whitespace().find_map(|word| word.strip_prefix(key));
     let shares_memory = |types: &str| types.to_uppercase().contains("MEMORY");

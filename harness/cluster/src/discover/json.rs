@@ -1,4 +1,4 @@
-//! Nodes as `scontrol --json show nodes` prints them, and `sinfo --json` in older releases: the same fields, of which
+//! Nodes as `scontrol --all --json show nodes` prints them, and `sinfo --json` in older releases: the same fields, of which
 //! some changed their types with 23.02.
 
 use super::text::{comma_list, reason_of};

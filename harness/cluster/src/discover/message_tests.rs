@@ -29,7 +29,7 @@ fn messages() {
     let partitions = |names: &str| {
         vec![
             ("sinfo --version", Answer::ok(OLD)),
-            ("sinfo --noheader --format=%R", Answer::ok(names)),
+            ("sinfo --noheader --all --format=%R", Answer::ok(names)),
             ("sinfo", Answer::ok("")),
         ]
     };

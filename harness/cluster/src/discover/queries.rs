@@ -42,7 +42,7 @@ pub(super) async fn version(reach: &dyn Reach) -> Result<Slurm, Failure> {
 pub(super) async fn nodes(reach: &dyn Reach, slurm: &Slurm, partition: &str) -> Result<Vec<Node>, Failure> {
     if slurm.number.is_some_and(|number| number >= JSON_FROM) {
         // Slurm may have been built without it, which is no reason to give up.
-        if let Ok(answer) = once(reach, &["scontrol", "--json", "show", "nodes"]).await
+        if let Ok(answer) = once(reach, &["scontrol", "--all", "--json", "show", "nodes"]).await
             && let Ok(nodes) = json::read(&answer, partition)
         {
             return Ok(nodes);
@@ -50,7 +50,7 @@ pub(super) async fn nodes(reach: &dyn Reach, slurm: &Slurm, partition: &str) -> 
     }
     let format = format!("--format={}", text::FORMAT);
     let partition = format!("--partition={partition}");
-    let answer = ask(reach, &["sinfo", "--noheader", "--Node", &partition, &format]).await?;
+    let answer = ask(reach, &["sinfo", "--noheader", "--Node", "--all", &partition, &format]).await?;
     text::read(&answer)
         .map_err(|why| Failure::NoAnswer(format!("the answer of `sinfo` cannot be read: {why}")))
 }
@@ -77,7 +77,7 @@ pub(super) async fn reservation(reach: &dyn Reach, name: &str) -> Result<Reserve
 
 /// Why there are no nodes: mostly a partition that does not exist, of which `sinfo` says nothing.
 pub(super) async fn no_nodes(reach: &dyn Reach, partition: &str) -> Failure {
-    let Ok(answer) = ask(reach, &["sinfo", "--noheader", "--format=%R"]).await else {
+    let Ok(answer) = ask(reach, &["sinfo", "--noheader", "--all", "--format=%R"]).await else {
         return Failure::NoAnswer(format!("`sinfo` lists no nodes of partition `{partition}`"));
     };
     let mut names: Vec<&str> = answer.lines().map(str::trim).filter(|name| !name.is_empty()).collect();
@@ -96,7 +96,7 @@ pub(super) async fn no_nodes(reach: &dyn Reach, partition: &str) -> Failure {
 /// The partition of jobs that name none, which has a star; nothing where there is none. Asked once: who asks has a way to go
 /// on without an answer.
 pub(super) async fn default_partition(reach: &dyn Reach) -> Result<Option<String>, String> {
-    let answer = match once(reach, &["sinfo", "--noheader", "--format=%P"]).await {
+    let answer = match once(reach, &["sinfo", "--noheader", "--all", "--format=%P"]).await {
         Ok(answer) => answer,
         Err(Unanswered::Said(why) | Unanswered::Failed(why)) => return Err(why),
     };

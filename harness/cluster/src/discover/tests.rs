@@ -45,7 +45,8 @@ pub(super) fn found(answers: Vec<(&'static str, Answer)>, request: &Request) -> 
     let asked = said.asked.into_inner();
     let reads = [
         "sinfo ",
-        "scontrol --json show ",
+        "scontrol --all --json show nodes",
+        "scontrol --all --oneliner show partition ",
         "scontrol --oneliner show ",
         "scontrol show config",
         "scontrol show topology",
@@ -230,7 +231,7 @@ fn a_qos_that_the_partition_demands_and_memory_that_slurm_shares_out_are_asked_f
         let answers = vec![
             ("sinfo --version", Answer::ok(OLD)),
             ("sinfo", Answer::ok(LINES)),
-            ("scontrol --oneliner show partition gpu", Answer::ok(partition)),
+            ("scontrol --all --oneliner show partition gpu", Answer::ok(partition)),
             ("scontrol show config", Answer::ok(config)),
             ("id -un", Answer::ok("alice\n")),
             ("sacctmgr", own),
@@ -305,7 +306,7 @@ const NEW: &str = "slurm 25.11.1\n";
 pub(super) fn new(nodes: &str) -> Vec<(&'static str, Answer)> {
     vec![
         ("sinfo --version", Answer::ok(NEW)),
-        ("scontrol --json", Answer::ok(nodes)),
+        ("scontrol --all --json", Answer::ok(nodes)),
         ("sinfo", Answer::ok(LINES)),
     ]
 }
@@ -461,7 +462,7 @@ fn no_answer_is_never_taken_for_no_nodes() {
 fn an_unknown_partition_is_reported_with_the_nearest() {
     let answers = vec![
         ("sinfo --version", Answer::ok(OLD)),
-        ("sinfo --noheader --format=%R", Answer::ok("gpus\ncpu\n")),
+        ("sinfo --noheader --all --format=%R", Answer::ok("gpus\ncpu\n")),
         ("sinfo", Answer::ok("")),
     ];
     let none = found(answers, &request());

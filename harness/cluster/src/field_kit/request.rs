@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// By name; none of them changes anything.
 pub(super) const CLUSTER_COMMANDS: [(&str, &[&str]); 6] = [
     ("nodes", &["sinfo", "--noheader", "--Node", "--all", "--format=%N|%t|%P|%f"]),
-    ("partitions", &["sinfo", "--noheader", "--format=%P|%G|%f|%t|%D"]),
+    ("partitions", &["sinfo", "--noheader", "--all", "--format=%P|%G|%f|%t|%D"]),
     ("version", &["sbatch", "--version"]),
     ("config", &["scontrol", "show", "config"]),
     ("mpi", &["srun", "--mpi=list"]),

@@ -377,7 +377,7 @@ mod tests {
         blame.read(&b"srun: unrecognized option '--overlap'\n"[..], None);
         let evidence = blame.failure().expect("a failure").evidence;
         assert!(
-            evidence.starts_with("srun: unrecognized option '--overlap'; this release lacks"),
+            evidence.starts_with("srun: unrecognized option '--overlap'; jobs need Slurm 20.11 or newer"),
             "{evidence}"
         );
     }

@@ -82,11 +82,13 @@ const SUBMIT_LIMITS: [&str; 2] = ["MaxSubmitJob", "GrpSubmitJob"];
 /// To be put behind the complaint; empty where nothing is known.
 pub(crate) fn next_step(complaint: &str) -> String {
     if let Some(option) = refused_option(complaint) {
-        return match option.strip_prefix("--container") {
-            Some(_) => {
+        return match option {
+            // Every step of a job has it, whatever the inventory.
+            "--overlap" => "; jobs need Slurm 20.11 or newer: `sinfo --version`".to_owned(),
+            _ if option.starts_with("--container") => {
                 format!("; `{option}` is of Pyxis, which this Slurm lacks: install it, or set no image")
             }
-            None => {
+            _ => {
                 format!("; this release lacks `{option}`: take it out of `sbatch` and `srun` in `[reach]`")
             }
         };
@@ -215,7 +217,8 @@ mod tests {
               information",
                 "`--container-image` is of Pyxis",
             ),
-            ("srun: unrecognized option '--overlap'", "lacks `--overlap`"),
+            ("srun: unrecognized option '--overlap'", "20.11 or newer"),
+            ("srun: unrecognized option '--gpu-bind=none'", "take it out of `sbatch` and `srun`"),
         ] {
             assert!(next_step(complaint).contains(key), "{complaint}: {}", next_step(complaint));
         }
@@ -257,8 +260,9 @@ mod tests {
 
     #[test]
     fn messages() {
-        let options = ["unrecognized option '--container-env'", "unrecognized option '--overlap'"];
-        let lines = NEXT.iter().map(|(part, _)| *part).chain(options);
+        let options = ["--container-env", "--overlap", "--gpu-bind"];
+        let options = options.map(|option| format!("unrecognized option '{option}'"));
+        let lines = NEXT.iter().map(|(part, _)| *part).chain(options.iter().map(String::as_str));
         let lines: Vec<String> = lines.map(|part| format!("{part}{}", next_step(part))).collect();
         insta::assert_snapshot!(lines.join("\n"));
     }

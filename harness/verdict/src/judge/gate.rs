@@ -54,6 +54,7 @@ const OUTPUT_REFUSED: &str = "output-refused";
 const NO_SPACE: &str = "no-space";
 const LAUNCH_AGENT: &str = "launch-agent";
 const POD_LOST: &str = "pod-lost";
+const LAUNCH_FAILED: &str = "launch-failed";
 /// A shell's exit code where the program is not there.
 const NOT_FOUND: i32 = 127;
 /// Causes that say nothing about a node: tools that are missing or too old, files that were refused, panics of the
@@ -150,8 +151,14 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             let next = format!("look at its log in the case's raw files; in pods also at `{events}`");
             return error(&failure.cause, &failure.evidence, &next);
         }
+        // The exit code of srun, which refused the step before its program began.
+        let is_refused = failure.is_some_and(|failure| {
+            failure.node.is_none()
+                && [CREDENTIAL_EXPIRED, LAUNCH_FAILED, MPI_REFUSED].contains(&failure.cause.as_str())
+        });
+        let is_result = workload.traits().exit_code_is_result && !is_refused;
         // nccl-tests exits with 1 where data came out wrong: a measurement, and the worst one.
-        if *code != 0 && !workload.traits().exit_code_is_result && !data_wrong {
+        if *code != 0 && !is_result && !data_wrong {
             let (cause, evidence) = match failure {
                 Some(failure) => (failure.cause.clone(), failure.evidence.clone()),
                 None => (end.cause(), "no cause found in its output".to_owned()),

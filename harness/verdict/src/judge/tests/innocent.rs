@@ -112,6 +112,27 @@ fn a_credential_that_expired_on_a_jobs_only_node_is_no_sign_of_that_node() {
 }
 
 #[test]
+fn the_exit_code_of_an_srun_that_refused_a_command_is_no_result_of_the_command() {
+    use model::artefact::{CREDENTIAL_EXPIRED, MPI_REFUSED};
+    for (cause, status) in [
+        (CREDENTIAL_EXPIRED, Status::Error),
+        (MPI_REFUSED, Status::Error),
+        ("launch-failed", Status::Error),
+        ("rank-failed", Status::Fail),
+    ] {
+        let mut world = World::new(PlannedBound { equals: Some(0.0), ..PlannedBound::default() });
+        world.case.workload = WorkloadFacts::Command { program: "p".into() };
+        world.case.assertions[0].metric = "command.exit_code".into();
+        world.rows.push(row("command.exit_code", 1.0, &[]));
+        world.jobs.jobs[0].end = Ended::Exited { code: 1 };
+        let evidence = "what srun printed".to_owned();
+        world.analysis().failure = Some(WorkloadFailure { cause: cause.into(), node: None, evidence });
+        assert_eq!(world.status(), status, "{cause}");
+        assert!(world.judged().verdict.culprits.is_empty(), "{cause}");
+    }
+}
+
+#[test]
 fn a_job_that_was_not_started_says_nothing_of_the_others_failure() {
     let words: [&[&str]; 2] = [&["no MPI"], &["no MPI"]];
     for end in [
