@@ -268,6 +268,8 @@ impl Reader {
                 self.cut += u64::from(is_long && said == Said::Known);
                 // Whose it is was torn off.
                 self.lost += u64::from(process.is_none() && matches!(said, Said::Call(_) | Said::Setup(_)));
+                // Without its end the line of a communicator does not say how far that came.
+                self.lost += u64::from(is_broken && said == Said::Known && line.text.contains(" comm 0x"));
                 self.said(&said, line, process, piece);
             }
             Err(why) => {
