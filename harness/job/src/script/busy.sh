@@ -40,14 +40,21 @@ uptime_cs() {
   read -r up _ 2>/dev/null </proc/uptime && up=${up/./} && [[ $up =~ ^[0-9]+$ ]] && now=$((10#$up))
 }
 
+# The program has the number of this script. One that has ended and was not waited for yet still has it.
+is_running() {
+  local line
+  kill -0 $$ 2>/dev/null || return
+  { IFS= read -r line </proc/$$/stat; } 2>/dev/null || return 0
+  [[ ${line##*\) } != [ZX]* ]]
+}
+
 busiest() {
   local after=$1 own=0 line name process at now=0 begun hertz best rank
   local -a ticks=() names=() before=() born=()
   local -A had=()
   for ((at = 0; at < after; at++)); do
     sleep 1
-    # The program has the number of this script.
-    kill -0 $$ 2>/dev/null || return
+    is_running || return
   done
   if { IFS= read -r line </proc/$$/stat; } 2>/dev/null; then
     read -r _ _ _ own _ <<<"${line##*\) }"
@@ -60,7 +67,7 @@ busiest() {
   born=()
   for process in ${before[@]+"${before[@]}"}; do born[process]="${ticks[process]} ${names[process]}"; done
   sleep 2
-  kill -0 $$ 2>/dev/null || return
+  is_running || return
   uptime_cs && ((now > begun)) || return
   look "$own"
   for process in ${ticks[@]+"${!ticks[@]}"}; do
