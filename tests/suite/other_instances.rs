@@ -17,7 +17,7 @@ fn project() -> Project {
     let project = Project::new();
     for (_, instance, _, _) in TABLE {
         let text = format!(
-            "kind = \"simulated\"\ninstance = {{ name = \"sim-{instance}\", like = \"{instance}\", source = \"a test\" }}\n\
+            "kind = \"simulated\"\ninstance = {{ name = \"sim-{instance}-here\", like = \"{instance}\", source = \"a test\" }}\n\
              nodes = \"n[1-2]\"\n"
         );
         project.write(&format!("inventory/sim-{instance}.toml"), &text);
@@ -64,7 +64,7 @@ fn suites_of_hours_and_of_precisions_are_planned_on_their_instances() {
         ("torch-burn-p6-b200", "p6-b200"),
     ] {
         let text = format!(
-            "kind = \"simulated\"\ninstance = {{ name = \"sim-{instance}\", like = \"{instance}\", source = \"a test\" }}\n\
+            "kind = \"simulated\"\ninstance = {{ name = \"sim-{instance}-here\", like = \"{instance}\", source = \"a test\" }}\n\
              nodes = \"n[1-2]\"\n"
         );
         project.write(&format!("inventory/sim-{instance}.toml"), &text);

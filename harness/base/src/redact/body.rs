@@ -29,6 +29,8 @@ pub(super) enum Body {
     Key { ending: bool },
     /// Lines of nothing but base64.
     Base64Lines,
+    /// A text in base64, and the lines that it goes on in where it was wrapped.
+    Wrapped,
     /// Letters with a NUL behind each, to the end of their line; so many NULs end the text.
     Wide { nuls: usize },
 }
@@ -36,6 +38,9 @@ pub(super) enum Body {
 /// How far behind a line's end a mark may stand that closes what goes over lines.
 const CLOSES_WITHIN: usize = 512;
 const KEY_END: &[u8] = b"-----END";
+/// So long is a line at least that a text in base64 goes on in, but for its last one.
+const LEAST_WRAPPED: usize = 16;
+const MOST_WRAPPED: usize = 256;
 
 impl Body {
     /// How many of the next bytes belong to it; none where it has ended. `rest` is long enough to see that.
@@ -60,6 +65,7 @@ impl Body {
             Body::List { mark, slashes } => return list(rest, *mark, *slashes),
             Body::Base64Lines if rest.starts_with(b"Private-MAC") => true,
             Body::Base64Lines if escapes::line_break(rest) > 0 => return escapes::line_break(rest),
+            Body::Wrapped if escapes::line_break(rest) > 0 => return wrapped(rest),
             Body::Quoted { mark, slashes: 0 } if first == b'\n' => {
                 !rest.iter().take(CLOSES_WITHIN).take_while(|byte| **byte != 0).any(|byte| byte == mark)
             }
@@ -76,7 +82,7 @@ impl Body {
                 return more;
             }
             Body::Line => false,
-            Body::Base64Lines => !(first.is_ascii_alphanumeric() || b"+/=".contains(&first)),
+            Body::Base64Lines | Body::Wrapped => !is_base64(first),
             Body::Header => ends_text(rest),
             Body::Cell => ends_text(rest) || wall(rest) > 0,
             Body::Plain { in_list } => {
@@ -250,4 +256,18 @@ fn quoted(rest: &[u8], mark: u8, slashes: usize) -> usize {
         (true, false) => inner,
         (false, _) => run + usize::from(run > slashes),
     }
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
+}
+
+/// A line break behind which a line of nothing but base64 follows: a word in a line of its own is none.
+fn wrapped(rest: &[u8]) -> usize {
+    let end = escapes::line_break(rest);
+    let next = &rest[end..];
+    let length = next.iter().take(MOST_WRAPPED).take_while(|byte| is_base64(**byte)).count();
+    let ends = length == MOST_WRAPPED || next.get(length).is_none_or(|byte| b"\n\r\\\"'".contains(byte));
+    let is_one = ends && (length >= LEAST_WRAPPED || next[..length].ends_with(b"="));
+    if is_one { end } else { 0 }
 }

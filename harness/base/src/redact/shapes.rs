@@ -249,7 +249,7 @@ fn value(rest: &[u8]) -> Option<Found> {
         return is_one.then(|| Found { keep, skip: 0, body, what: format!("{address}...") });
     }
     if let Some(begin) = ENCODED_KEYS.iter().find(|begin| rest.starts_with(begin.as_bytes())) {
-        let (skip, body) = (begin.len(), Some(Body::Base64Lines));
+        let (skip, body) = (begin.len(), Some(Body::Wrapped));
         return Some(Found { keep: 0, skip, body, what: "a private key in base64".to_owned() });
     }
     if let Some(more) = rest.strip_prefix(MUNGE.as_bytes()) {
