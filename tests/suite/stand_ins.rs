@@ -2,7 +2,7 @@
 //! is conserved, what they leave is read, and what is cut off is not taken for whole.
 
 use crate::bed::{StandIns, codes};
-use crate::project::{Project, root};
+use crate::project::Project;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -65,9 +65,9 @@ fn a_rank_that_dies_breaks_the_table_off_and_the_others_notice() {
 }
 
 fn scripts(folder: &Path) {
-    for name in ["profile.sh", "flows.sh", "gpus.sh"] {
-        let from = root().join("harness/job/src/script").join(name);
-        fs::copy(from, folder.join(name)).expect("copied");
+    use job::script::{FLOWS_SH, GPUS_SH, PROFILE_SH};
+    for (name, text) in [("profile.sh", PROFILE_SH), ("flows.sh", FLOWS_SH), ("gpus.sh", GPUS_SH)] {
+        fs::write(folder.join(name), text).expect("written");
     }
 }
 
