@@ -50,7 +50,8 @@ pub(super) async fn nodes(reach: &dyn Reach, slurm: &Slurm, partition: &str) -> 
     }
     let format = format!("--format={}", text::FORMAT);
     let partition = format!("--partition={partition}");
-    let answer = ask(reach, &["sinfo", "--noheader", "--Node", "--all", &partition, &format]).await?;
+    // sinfo refuses `--all` beside a partition, and lists a hidden one that is named.
+    let answer = ask(reach, &["sinfo", "--noheader", "--Node", &partition, &format]).await?;
     text::read(&answer)
         .map_err(|why| Failure::NoAnswer(format!("the answer of `sinfo` cannot be read: {why}")))
 }
