@@ -115,22 +115,10 @@ impl Dialect {
 
     /// Their name for several.
     pub fn plural(self) -> &'static str {
-        match self {
-            Dialect::Fsdp | Dialect::Composer => "batches",
-            Dialect::Torchtitan
-            | Dialect::Automodel
-            | Dialect::Trainer
-            | Dialect::Maxtext
-            | Dialect::Picotron
-            | Dialect::Torchtune
-            | Dialect::Timm
-            | Dialect::Deepspeed => "steps",
-            Dialect::Megatron
-            | Dialect::Nemo2
-            | Dialect::Nemo1
-            | Dialect::Lightning
-            | Dialect::Nanotron
-            | Dialect::Nanogpt => "iterations",
+        match self.word() {
+            "batch" => "batches",
+            "step" => "steps",
+            _ => "iterations",
         }
     }
 }
