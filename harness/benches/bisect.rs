@@ -19,8 +19,11 @@ struct Demand {
     wrong: u64,
 }
 
-/// No rule is known that meets the first: a search by posterior that is given the size of the step and the noise, and must
-/// name a step after 12 pairs, is right in 481 of 500 and wrong in 19.
+/// No rule is known that meets the first with nothing measured before. Of 1,000 simulated searches by posterior, without drift
+/// and without a look for a second step, right and wrong within 12 pairs, each ended where at most 10 are wrong: given the
+/// noise, 768 and 5; the noise and the size of the step, 861 and 9; the noise and the level of the good stack, 903 and 7; all
+/// three, 959 and 4; the noise and 10 earlier runs of each end, 979 and 1. The noise alone, which a baseline holds, is not what
+/// such a search lacks most.
 const DEMANDS: [Demand; 2] = [
     Demand { noise: 0.02, most_pairs: 12, right: 95, wrong: 1 },
     Demand { noise: 0.05, most_pairs: 60, right: 50, wrong: 0 },
