@@ -60,9 +60,10 @@ impl<'a> ProgramLine<'a> {
         while let Some((before, behind)) = rest.split_once(label.as_str()) {
             // The label of another piece stands right behind the cell before.
             if before.is_empty() || before.ends_with(char::is_whitespace) {
-                return None;
+                break;
             }
             text.push_str(before);
+            text.push(' ');
             rest = behind;
         }
         text.push_str(rest);

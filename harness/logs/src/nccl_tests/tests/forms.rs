@@ -142,6 +142,9 @@ fn labels_of_mpich_within_rows_are_taken_out() {
     let mut rows = only(&read).rows.clone();
     rows.iter_mut().for_each(|row| row.line = 0);
     assert_eq!(rows, only(&plain).rows);
+    let log = "-1[0] alpha-1:1001:1002 [0] NCCL INFO 8388608 Bytes -> Algo 1 proto 2\n[0]    83.33";
+    let read = text(&labelled.replacen("-1[0]    83.33", log, 1));
+    assert_eq!((codes(&read), only(&read).rows.len()), (Vec::new(), 3));
     // Another rank's label is none of this row's.
     let read = text(&labelled.replacen("-1[0]", "-1[1]", 1));
     assert_eq!((codes(&read).contains(&"row-odd"), only(&read).rows.len()), (true, 2));
