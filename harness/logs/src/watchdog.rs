@@ -121,7 +121,8 @@ fn digits(text: &str) -> Option<(u64, &str)> {
     Some((text.get(..end)?.parse().ok()?, text.get(end..)?))
 }
 
-/// `[E1121 12:34:56.123456789 ProcessGroupNCCL.cpp:607]`: month and day, and the time of the day.
+/// `[E1121 12:34:56.123456789 ProcessGroupNCCL.cpp:607]`: month and day, and the time of the day. Until October the month has
+/// one digit: `[E321 ...` (<https://github.com/hiyouga/LlamaFactory/issues/7396>).
 fn moment(before: &str) -> Option<u64> {
     let (_, rest) =
         before.rsplit_once("[E").or_else(|| before.rsplit_once("[W")).or_else(|| before.rsplit_once("[I"))?;
@@ -129,7 +130,7 @@ fn moment(before: &str) -> Option<u64> {
     let (day, time) = (words.next()?, words.next()?);
     let (clock, part) = time.split_once('.')?;
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if day.len() != 4 || !digits(day) || clock.len() != 8 {
+    if !(3..=4).contains(&day.len()) || !digits(day) || clock.len() != 8 {
         return None;
     }
     let micro = part.get(..6).filter(|part| digits(part))?;
@@ -155,6 +156,8 @@ mod tests {
             (9, Some(3), Some(7), "ALLREDUCE")
         );
         assert_eq!((read.after_ms, read.at), (Some(600_012), Some(1_121_123_456_123_456)));
+        let of_march = parse(&text.replace("E1121", "E321"), 9).and_then(|read| read.at);
+        assert_eq!(of_march, Some(321_123_456_123_456));
         assert_eq!(parse("Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)", 1), None);
         assert_eq!(parse(&text.replace("SeqNum=7", "SeqNum=x"), 1), None);
     }

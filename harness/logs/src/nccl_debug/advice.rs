@@ -51,7 +51,9 @@ pub const KINDS: [Kind; 34] = [
     ),
     kind(
         "out-of-memory",
-        &["out of memory|cannot allocate memory|failed to cuda calloc|cuda failure 2 |failed to cuda malloc"],
+        &[
+            "out of memory|cannot allocate memory|failed to cuda calloc|cuda failure 2 |failed to cuda malloc|failed to cuda host alloc",
+        ],
         "the GPU or the host ran out of memory",
         "leave memory for NCCL beside the program's own, and look for leftover processes on the GPU",
     ),
@@ -78,7 +80,7 @@ pub const KINDS: [Kind; 34] = [
     ),
     kind(
         "ofi-completion",
-        &["ofi", "completed with error|completion with error|rc: |request failed|unsuccessful completion"],
+        &["ofi", "completed with error|completion with error|request failed|unsuccessful completion"],
         "a libfabric transfer failed: the peer is gone, or the fabric lost it",
         "check first why the other rank ended, then the retransmission counters of both nodes",
     ),
@@ -96,7 +98,10 @@ pub const KINDS: [Kind; 34] = [
     ),
     kind(
         "ib-completion",
-        &["net/ib", "got completion|completion with error|async event|retry exceeded|vendor err"],
+        &[
+            "net/ib|ibv_modify_qp",
+            "got completion|completion with error|async event|retry exceeded|vendor err|ibv_modify_qp",
+        ],
         "an InfiniBand or RoCE transfer failed: usually the link went down, or the peer is gone",
         "check the link and the error counters of the port, and why the other rank ended",
     ),
@@ -146,7 +151,7 @@ pub const KINDS: [Kind; 34] = [
     ),
     kind(
         "too-many-threads",
-        &["pthread_create|resource temporarily unavailable"],
+        &["pthread_create"],
         "no thread could be created: the process limit is too low",
         "raise `ulimit -u`, or the container's process limit",
     ),
@@ -159,7 +164,7 @@ pub const KINDS: [Kind; 34] = [
     kind(
         "cuda-not-usable",
         &[
-            "no cuda-capable device|invalid device ordinal|peer access|system not yet initialized|fabric manager|error 802",
+            "no cuda-capable device|invalid device ordinal|peer access|system not yet initialized|fabric manager|error 802|busy or unavailable|gpu is lost|gpu requires reset",
         ],
         "a GPU is not usable: missing, in exclusive use, or the fabric manager is not running",
         "check `nvidia-smi` and `systemctl status nvidia-fabricmanager` on the node",
@@ -167,7 +172,7 @@ pub const KINDS: [Kind; 34] = [
     kind(
         "gpu-fault",
         &[
-            "illegal memory access|uncorrectable|ecc|unspecified launch failure|hardware|misaligned address|xid",
+            "illegal memory access|uncorrectable|ecc error|unspecified launch failure|hardware|misaligned address|xid",
         ],
         "a kernel failed on the GPU: an error of the program or of the hardware",
         "look for Xid lines in `dmesg` on the node; run the single-GPU check on it",
@@ -186,7 +191,7 @@ pub const KINDS: [Kind; 34] = [
     ),
     kind(
         "version-mismatch",
-        &["mismatch|version|incompatible", "nccl version|versions|abi|different version|mismatched"],
+        &["mismatch|version|incompatible", "nccl version|versions| abi |different version"],
         "ranks, or NCCL and its plugin, have different versions",
         "use one image on all nodes; compare the versions in the logs",
     ),
@@ -198,13 +203,13 @@ pub const KINDS: [Kind; 34] = [
     ),
     kind(
         "topology",
-        &["topo|xml|numa|pci"],
+        &["topo|xml|numa|pci|attribute "],
         "the topology of the machine is not as NCCL expects it",
         "check `NCCL_TOPO_FILE`, and that the container sees /sys; compare the node with a good one",
     ),
     kind(
         "collectives-differ",
-        &["collective", "mismatch|different"],
+        &["collective|message truncated", "mismatch|different|truncated"],
         "ranks called different collectives on one communicator",
         "see the first difference between the ranks' calls; usually a branch that only some ranks take",
     ),
@@ -242,7 +247,7 @@ pub const KINDS: [Kind; 34] = [
     ),
     kind(
         "call-failed",
-        &["call to|system error|internal error|failed"],
+        &["call to|system error|internal error|failed|error encountered|could not receive"],
         "a system call or a call of NCCL itself failed",
         "the text names it; the earliest of these lines is the cause of the others",
     ),
@@ -317,6 +322,32 @@ mod tests {
         for (text, code) in [
             ("NET/OFI Could not find ncclGetVersion symbol", "ofi"),
             ("NET/OFI Failed to initialize GDRCopy: Failed to open gdr handle", "gdr"),
+            // https://github.com/NVIDIA/nccl/issues/296 and 1176
+            (
+                "Mismatched collective detected, please check your collective calls at and around rank 7",
+                "collectives-differ",
+            ),
+            ("Message truncated : received 64 bytes instead of 4", "collectives-differ"),
+            // https://github.com/aws/aws-ofi-nccl/issues/663: nothing was sent yet
+            (
+                "NET/OFI Unable to insert remote address into address vector for device 1. RC: Invalid argument",
+                "ofi",
+            ),
+            ("[Service thread] Accept failed Resource temporarily unavailable", "call-failed"),
+            (
+                "[Service thread] Error encountered progressing operation=Connect, res=3, closing connection",
+                "call-failed",
+            ),
+            ("Could not receive type from localRank 3, res=3, closed=0", "call-failed"),
+            ("Call to ibv_modify_qp failed with error Connection timed out", "ib-completion"),
+            ("nvmlDeviceGetHandleByPciBusId(0000:53:00.0) failed: GPU is lost", "cuda-not-usable"),
+            ("Cuda failure 46 'CUDA-capable device(s) is/are busy or unavailable'", "cuda-not-usable"),
+            // https://github.com/NVIDIA/nccl/issues/1726
+            ("Attribute arch of node cpu not found", "topology"),
+            ("Failed to CUDA host alloc 65536 bytes", "out-of-memory"),
+            // Three digits of a pointer are no error of memory.
+            ("Call to x failed on comm 0x7f1ecc0040", "call-failed"),
+            ("capability of the GPU is incompatible with this call to y", "call-failed"),
         ] {
             assert_eq!(classify(text).map(|kind| kind.code), Some(code), "{text}");
         }

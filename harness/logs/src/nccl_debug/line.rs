@@ -130,7 +130,8 @@ pub(super) fn split(line: &str) -> Option<DebugLine<'_>> {
         // In the middle of words it is prose.
         let bare = before.trim_end();
         let none = DebugLine { level, host: "", pid: 0, device: None, stamp: None, place: "", text };
-        return (bare.is_empty() || is_label(bare)).then_some(none);
+        let is_placed = level == Level::Warn && is_place(bare);
+        return (bare.is_empty() || is_label(bare) || is_placed).then_some(none);
     };
     // Behind a label that is not known, or in a row of a table, the stamp is not at the front.
     let own = front.last_stamp.and_then(|stamp| stamp.trim().strip_prefix('[')?.strip_suffix(']'));
@@ -150,6 +151,13 @@ pub(super) fn split(line: &str) -> Option<DebugLine<'_>> {
 /// `0:`, `[1,0]<stdout>:`, `(worker)`, `[rank0]`.
 fn is_label(text: &str) -> bool {
     text.ends_with([':', '>', ']', '|', ')'])
+}
+
+/// `net.cc:626`, `nccl_net_ofi_init:45`: all that is left of a warning's prefix where its process was cut off.
+fn is_place(text: &str) -> bool {
+    let is_number = |line: &str| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
+    !text.contains(char::is_whitespace)
+        && text.rsplit_once(':').is_some_and(|(name, line)| !name.is_empty() && is_number(line))
 }
 
 /// The line of the version stands alone, up to its launcher's label.

@@ -14,9 +14,14 @@ pub(super) enum Depth {
     Reason,
     /// Names only who noticed.
     Symptom,
+    /// Names only that a process elsewhere was gone: whatever that one says is nearer to the root.
+    Peer,
     /// What launchers say of a process that ended badly.
     Aftermath,
 }
+
+/// How NCCL calls its `ncclRemoteError`.
+const PEER_GONE: &str = "remote process exited or there was a network";
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Complaint {
@@ -97,9 +102,13 @@ fn parse_nccl_tests(text: &str, line: u64) -> Option<Complaint> {
     }
     if let Some((before, why)) = text.split_once("Test NCCL failure ") {
         let class = reason(why).unwrap_or(FailureClass::NcclError);
-        let depth = if class == FailureClass::NcclError { Depth::Symptom } else { Depth::Reason };
         // `unhandled cuda error` says that CUDA gave the reason elsewhere.
-        let depth = if why.contains("'unhandled ") { Depth::Symptom } else { depth };
+        let depth = match class {
+            _ if why.contains(PEER_GONE) => Depth::Peer,
+            _ if why.contains("'unhandled ") => Depth::Symptom,
+            FailureClass::NcclError => Depth::Symptom,
+            _ => Depth::Reason,
+        };
         return Some(complaint(class, depth, true, text, host(before), line));
     }
     if let Some((before, why)) = text.split_once("Test CUDA failure ") {
@@ -229,10 +238,11 @@ fn parse_other(text: &str, line: u64) -> Option<Complaint> {
     if text.starts_with("There are not enough slots available") {
         return make(FailureClass::NotStarted, Depth::Reason, None);
     }
-    if text.contains("Connection reset by peer")
-        || text.contains("remote process exited or there was a network")
-    {
+    if text.contains("Connection reset by peer") {
         return make(FailureClass::ConnectionLost, Depth::Reason, None);
+    }
+    if text.contains(PEER_GONE) {
+        return make(FailureClass::ConnectionLost, Depth::Peer, None);
     }
     // `mpirun noticed that process rank 3 with PID 1 on node NODE exited on signal 11 (Segmentation fault).`
     if text.contains(" noticed that process rank ") && text.contains(" exited on signal ") {

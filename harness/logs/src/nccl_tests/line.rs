@@ -33,12 +33,43 @@ impl<'a> ProgramLine<'a> {
     pub(super) fn labelled(self, is_known: impl Fn(&str) -> bool) -> Self {
         let inside = self.text.strip_prefix('[').and_then(|text| text.split_once("] "));
         let label = inside.filter(|(tag, _)| tag.bytes().all(|byte| byte.is_ascii_digit()) && is_known(tag));
-        match label.filter(|_| self.tag.is_empty()) {
+        let line = match label.filter(|_| self.tag.is_empty()) {
             Some((tag, rest)) => {
                 ProgramLine { tag: tag.to_owned(), text: Cow::Owned(rest.to_owned()), ..self }
             }
             None => self,
+        };
+        match line.without_inner_labels() {
+            Some(text) => ProgramLine { text: Cow::Owned(text), ..line },
+            None => line,
         }
+    }
+
+    /// MPICH's launcher labels each piece that it reads, and a row is printed in pieces: `-1[0]    33594  255.70`
+    /// (<https://github.com/NVIDIA/nccl/issues/1453>). NCCL's own lines have a GPU in brackets, behind a blank.
+    fn without_inner_labels(&self) -> Option<String> {
+        if self.tag.is_empty()
+            || !self.tag.bytes().all(|byte| byte.is_ascii_digit())
+            || !self.text.contains('[')
+        {
+            return None;
+        }
+        let label = format!("[{}] ", self.tag);
+        let mut text = String::with_capacity(self.text.len());
+        let mut rest = &*self.text;
+        while let Some((before, behind)) = rest.split_once(label.as_str()) {
+            // The label of another piece stands right behind the cell before.
+            if before.is_empty() || before.ends_with(char::is_whitespace) {
+                break;
+            }
+            text.push_str(before);
+            text.push(' ');
+            rest = behind;
+        }
+        text.push_str(rest);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let is_row = row::begins(&words) || words.iter().all(|word| row::may_continue(word));
+        (is_row && text.len() < self.text.len()).then_some(text)
     }
 }
 

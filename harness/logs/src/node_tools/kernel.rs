@@ -97,8 +97,8 @@ fn is_of_driver(line: &str) -> bool {
     line.contains("NVRM: ") || line.contains("Xid (PCI:")
 }
 
-/// The host in `Nov 20 10:00:01 p5-001 kernel: ...`, as syslog and the journal write it, or in `p5-001: [ 12.5] ...`;
-/// empty where none is named.
+/// The host in `Nov 20 10:00:01 p5-001 kernel: ...`, as syslog and the journal write it, in the journal's JSON, or in
+/// `p5-001: [ 12.5] ...`, where the time may have another form or be left out; empty where none is named.
 fn host(line: &str) -> &str {
     let is_name = |word: &&str| {
         !word.is_empty()
@@ -108,8 +108,18 @@ fn host(line: &str) -> &str {
     let message = line.find("NVRM: ").or_else(|| line.find("Xid (PCI:"));
     let before = &line[..message.unwrap_or(line.len())];
     let of_syslog = before.split_once(" kernel:").and_then(|(front, _)| front.rsplit(' ').next());
-    let of_label = || before.split_once(": [").map(|(front, _)| front);
-    of_syslog.filter(is_name).or_else(|| of_label().filter(is_name)).unwrap_or_default()
+    let of_label = || {
+        let (front, rest) = before.split_once(": ")?;
+        let is_front = rest.is_empty()
+            || rest.starts_with(|c: char| c == '[' || c.is_ascii_digit())
+            || ["kernel: ", "nvidia-nvswitch"].iter().any(|start| rest.starts_with(start));
+        (is_front && front != "kernel").then_some(front)
+    };
+    // Within a value its quotes are escaped.
+    let of_journal =
+        || line.trim_start().strip_prefix('{')?.split_once("\"_HOSTNAME\":\"")?.1.split('"').next();
+    let found = of_syslog.filter(is_name).or_else(|| of_journal().filter(is_name));
+    found.or_else(|| of_label().filter(is_name)).unwrap_or_default()
 }
 
 /// `NVRM: Xid (PCI:0000:53:00): 48, pid=1, ...`.
@@ -202,10 +212,15 @@ mod tests {
             ("p5-002", "NVRM: Xid (PCI:0000:53:00): 48, pid=77, name=python, DBE"),
             ("p5-001", "NVRM: The GPU has fallen off the bus."),
         ];
-        let forms: [fn(&str, &str) -> String; 3] = [
+        let forms: [fn(&str, &str) -> String; 7] = [
             |host, text| format!("Nov 20 10:00:01 {host} kernel: {text}\n"),
             |host, text| format!("2026-11-20T10:00:01.123456+00:00 {host} kernel: [  123.456] {text}\n"),
             |host, text| format!("{host}: [  123.456] {text}\n"),
+            // pdsh before `dmesg --notime`, `dmesg --time-format iso` and `journalctl -o cat` or `short-iso`
+            |host, text| format!("{host}: {text}\n"),
+            |host, text| format!("{host}: 2026-11-20T10:00:01,123456+00:00 {text}\n"),
+            |host, text| format!("{host}: kernel: {text}\n"),
+            |host, text| format!("{{\"_HOSTNAME\":\"{host}\",\"PRIORITY\":\"3\",\"MESSAGE\":\"{text}\"}}\n"),
         ];
         for form in forms {
             let text: String = messages.iter().map(|(host, message)| form(host, message)).collect();
@@ -216,6 +231,16 @@ mod tests {
             assert_eq!(rows, expected, "{text}");
             assert_eq!(output.failures, ["0000:53:00 on p5-001 has fallen off the bus"], "{text}");
         }
+    }
+
+    #[test]
+    fn what_looks_like_a_label_names_no_host() {
+        let xid = "Xid (PCI:0000:53:00): 48, DBE";
+        for front in ["", "kernel: ", "[    1.5] ", "nvidia-nvswitch3: S", "2026-11-20T10:00:01,1+00:00 "] {
+            let driver = if front.ends_with('S') { "" } else { "NVRM: " };
+            assert_eq!(super::host(&format!("{front}{driver}{xid}")), "", "{front}");
+        }
+        assert_eq!(super::host(&format!("p5-1: nvidia-nvswitch3: S{xid}")), "p5-1");
     }
 
     #[test]

@@ -280,12 +280,17 @@ fn burn(text: &str) -> Result<NodeOutput, NoResult> {
             (false, false, None) if is_closed => Some("has no closing line"),
             (false, true, _) => Some("computed wrong products"),
             (false, false, Some(false)) => Some("is faulty by its closing line"),
-            (false, false, _) if !gpu.computed() => Some("computed nothing"),
             _ => None,
         };
         output.failures.extend(failure.map(|why| format!("GPU {number} {why}")));
+        // A process that never began, or a run that printed no progress, shows nothing of the GPU.
+        let is_unmeasured = failure.is_none() && !gpu.computed();
+        if is_unmeasured {
+            output.findings.push(format!("GPU {number} is not measured: it finished no product"));
+        }
         let result = match (failure, gpu.ok) {
             (Some(why), _) => why.to_owned(),
+            (None, _) if is_unmeasured => "not measured".to_owned(),
             (None, Some(_)) => "OK".to_owned(),
             (None, None) => "no closing line".to_owned(),
         };

@@ -44,10 +44,11 @@ fn tag(text: &str, at: usize) -> Option<Tag<'_>> {
     })
 }
 
-/// Of `1,3` the last number; SageMaker's mpirun writes `1,mpirank:3,algo-2`.
+/// Of `1,3` the last number; SageMaker's mpirun writes `1,mpirank:3,algo-2`, and Horovod's launcher `3`
+/// (<https://github.com/horovod/horovod/issues/2907>).
 fn rank(who: &str) -> Option<&str> {
     let is_number = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let (_, last) = who.rsplit_once(',')?;
+    let last = who.rsplit_once(',').map_or(who, |(_, last)| last);
     let named = who.split(',').find_map(|part| part.strip_prefix("mpirank:"));
     named.or(Some(last)).filter(is_number)
 }

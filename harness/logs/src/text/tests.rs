@@ -18,6 +18,7 @@ const PREFIXES: &[(&str, &str)] = &[
     ("[1,0]<stderr>:", "1,0"),
     ("[prterun-a-77@1,3]<stdout>: ", "prterun-a-77@1,3"),
     ("[1,mpirank:8,algo-2]<stdout>:", "1,mpirank:8,algo-2"),
+    ("[3]<stdout>:", "3"),
     ("(head, rank=0, pid=3808) ", "0"),
     ("(worker1, rank=1, pid=77, ip=10.0.0.2) [1,3]<stdout>:", "1 1,3"),
     ("(RayTrainWorker pid=1193, ip=10.0.0.2) ", "RayTrainWorker pid=1193, ip=10.0.0.2"),
@@ -71,6 +72,7 @@ fn a_table_of_nccl_tests_is_read_from_the_lines_that_docker_keeps() {
 fn the_rank_of_a_label_is_known() {
     let task = |line: &str| plain(line, |_| false).numbers.task;
     assert_eq!(task("[1,mpirank:8,algo-2]<stdout>:x"), Some(8));
+    assert_eq!(task("[3]<stderr>:x"), Some(3));
     assert_eq!(task("(head, rank=4, pid=3808) x"), Some(4));
     assert_eq!(task("(RayTrainWorker pid=1193) x"), None);
     for line in ["(a pid=x) y", "(see pid=12 of the other program in the log) y", "(pid) y", "f(a, pid=3)"] {

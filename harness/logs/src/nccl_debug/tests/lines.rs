@@ -6,6 +6,7 @@ use super::super::graph::{Connection, Direction, Edge, Tree};
 use super::super::line::{self, Said, Unread};
 use super::super::setup::{Members, STAGES, Setup, Timings};
 use super::super::tokens;
+use crate::nccl_prefix::Level;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -423,10 +424,22 @@ fn a_call_with_fields_that_are_not_known_is_read_all_the_same() {
 }
 
 #[test]
+fn a_warning_of_which_only_the_place_is_left_is_one() {
+    for text in ["net.cc:6 NCCL WARN no memory", "nccl_net_ofi_init:45 NCCL WARN no memory"] {
+        let it = line::split(text).expect("a line of NCCL");
+        assert_eq!((it.level, it.host, it.text), (Level::Warn, "", "no memory"), "{text}");
+    }
+}
+
+#[test]
 fn prose_that_speaks_of_nccl_is_no_line_of_it() {
-    for text in
-        ["grep -a \"NCCL INFO Broadcast\" main_log.txt", "see NCCL version 2.18", "export NCCL_DEBUG=INFO"]
-    {
+    for text in [
+        "grep -a \"NCCL INFO Broadcast\" main_log.txt",
+        "see NCCL version 2.18",
+        "export NCCL_DEBUG=INFO",
+        "it says net.cc:6 NCCL WARN no memory",
+        "net.cc NCCL WARN no memory",
+    ] {
         assert_eq!(line::split(text), None, "{text}");
     }
 }

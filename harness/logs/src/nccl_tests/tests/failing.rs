@@ -13,7 +13,7 @@ fn after_one_row(end: &str) -> String {
 #[test]
 fn the_first_cause_is_reported_not_the_last_symptom() {
     use FailureClass::*;
-    let table: [(&str, FailureClass, u64, Option<&str>); 9] = [
+    let table: [(&str, FailureClass, u64, Option<&str>); 11] = [
         (
             "alpha-1: Test NCCL failure common.cu:392 'unhandled system error / '\n\
              alpha-1:1001:1003 [0] socket.cc:9 NCCL WARN read: Connection reset by peer\n\
@@ -28,6 +28,21 @@ fn the_first_cause_is_reported_not_the_last_symptom() {
              srun: error: Node failure on alpha-2\n",
             NodeFailure,
             15,
+            Some("alpha-2"),
+        ),
+        // https://github.com/awslabs/awsome-distributed-ai/issues/519: who lost its peer is not who failed.
+        (
+            "alpha-2: Test NCCL failure common.cu:392 'remote process exited or there was a network error / '\n\
+             alpha-1: Test NCCL failure common.cu:392 'internal error - please report this issue / '\n",
+            NcclError,
+            14,
+            Some("alpha-1"),
+        ),
+        (
+            "alpha-2: Test NCCL failure common.cu:392 'remote process exited or there was a network error / '\n\
+             .. alpha-2 pid 7: Test failure common.cu:590\nsrun: error: alpha-1: task 0: Exited with exit code 3\n",
+            ConnectionLost,
+            13,
             Some("alpha-2"),
         ),
         ("alpha-1: Test CUDA failure common.cu:9 'out of memory'\n", OutOfMemory, 13, Some("alpha-1")),

@@ -123,6 +123,34 @@ fn ranks_that_formed_no_job_are_read_as_runs_of_their_own() {
 }
 
 #[test]
+fn labels_of_mpich_within_rows_are_taken_out() {
+    let mut labelled = String::new();
+    for line in WHOLE.lines() {
+        // A row is flushed behind its root and behind its first half.
+        let pieces = line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        let line = match pieces {
+            true => line.replacen("-1 ", "-1[0] ", 1).replacen("       0 ", "       0[0] ", 1),
+            false => line.to_owned(),
+        };
+        labelled.push_str(&format!("[0] {line}\n"));
+    }
+    assert!(labelled.contains("-1[0]    83.33") && labelled.contains("       0[0]   127.00"), "{labelled}");
+    let read = text(&labelled);
+    assert_eq!((codes(&read), only(&read).rows.len()), (Vec::new(), 3));
+    let mut plain = text(WHOLE);
+    plain.runs.iter_mut().flat_map(|run| &mut run.rows).for_each(|row| row.line = 0);
+    let mut rows = only(&read).rows.clone();
+    rows.iter_mut().for_each(|row| row.line = 0);
+    assert_eq!(rows, only(&plain).rows);
+    let log = "-1[0] alpha-1:1001:1002 [0] NCCL INFO 8388608 Bytes -> Algo 1 proto 2\n[0]    83.33";
+    let read = text(&labelled.replacen("-1[0]    83.33", log, 1));
+    assert_eq!((codes(&read), only(&read).rows.len()), (Vec::new(), 3));
+    // Another rank's label is none of this row's.
+    let read = text(&labelled.replacen("-1[0]", "-1[1]", 1));
+    assert_eq!((codes(&read).contains(&"row-odd"), only(&read).rows.len()), (true, 2));
+}
+
+#[test]
 fn headers_in_a_burst_are_reported() {
     let head = "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 1 iters: 20\n";
     let read = text(&format!("{head}{head}8 2 float sum -1 34.94 0.00 0.00 0 35.20 0.00 0.00 0\n"));
