@@ -189,6 +189,8 @@ fn check(cause: &str, words: &[String], case: &PlannedCase) -> &'static str {
         "Unable to establish controller",
     ]) {
         "`sinfo` on this machine: slurmctld may be down, or slurm.conf may not be the cluster's"
+    } else if says(&["unrecognized option '--overlap'"]) {
+        "jobs need Slurm 20.11 or newer: `sinfo --version`"
     } else if says(&["generic resource", "(gres)"]) {
         "`sinfo -o %G`: this Slurm has no such GRES; see `gpus` in [reach] of the inventory"
     } else if says(&["account", "QOS", "qos", "partition", "Partition"]) {
