@@ -9,7 +9,7 @@ use crate::reach::slurm_refusal::{is_away, next_step};
 use crate::reach::slurm_state::{JobState, never_clears};
 use crate::reach::stall_request::StallRequest;
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
-use job::script::{self, Start, files};
+use job::script::{self, GpuRequest, files};
 use model::artefact::PlannedJob;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -185,8 +185,9 @@ impl Launch for Slurm {
         let jobid = format!("--jobid={handle}");
         let text =
             job.files.iter().find(|file| file.name == files::JOB).and_then(|file| file.text.as_deref());
-        let start = text.and_then(|text| script::read(text).ok()).map_or(Start::Bash, |script| script.start);
-        let options = script::options_beside(&start);
+        let script = text.and_then(|text| script::read(text).ok());
+        let gpus = script.map_or(GpuRequest::None, |script| script.start.gpu_request());
+        let options = script::options_beside(gpus);
         let mut argv: Vec<String> = ["srun", &jobid, "--immediate=10"].map(str::to_owned).to_vec();
         argv.extend(options.into_iter().map(str::to_owned));
         argv.push(format!("--nodes={}", job.nodes.len()));

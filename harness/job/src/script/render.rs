@@ -2,8 +2,8 @@
 //! cluster obeys is what real shells are sent. What differs where ssh starts the text is in `over_ssh.rs`.
 
 use super::{
-    Container, Directives, Flows, Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start, Step, Turns,
-    files, in_image, is_reordered, over_ssh, secrets,
+    Container, Directives, Flows, GpuRequest, Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start,
+    Step, Turns, files, in_image, is_reordered, over_ssh, secrets,
 };
 use base::nodeset;
 use std::fmt::Write;
@@ -139,7 +139,7 @@ fn render_directives(text: &mut String, d: &Directives, nodes: &[String]) {
 
 fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
     text.push_str("# counters begin: one sampler on every node, ready before the workload starts\n");
-    let mut words = spread(script, 1, None, None, &options_beside(&script.start));
+    let mut words = spread(script, 1, None, None, &options_beside(script.start.gpu_request()));
     words.extend(
         [
             "bash",
@@ -185,12 +185,8 @@ fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
 const SHARES_JOB: [&str; 2] = ["--overlap", "--mem=0"];
 
 /// Options of a step of a job that takes nothing from its workload: no GPU either.
-pub fn options_beside(start: &Start) -> Vec<&'static str> {
-    let without_gpus = match start {
-        Start::Slurm(directives) => directives.gpus.without(),
-        _ => None,
-    };
-    SHARES_JOB.into_iter().chain(without_gpus).collect()
+pub fn options_beside(gpus: GpuRequest) -> Vec<&'static str> {
+    SHARES_JOB.into_iter().chain(gpus.without()).collect()
 }
 
 /// One deadline for all nodes; an ended sampler is not waited for. Listing the folder makes a network file
