@@ -208,7 +208,7 @@ fn gres(evidence: &Evidence<'_>) -> Outcome {
         let mut listed: Vec<&str> = rows.collect();
         listed.sort_unstable();
         listed.dedup();
-        let has_gpus = |row: &&str| slurm_gres::gpus(row) == Some(gpus);
+        let has_gpus = |row: &&str| slurm_gres::gpus(row) == Some(gpus) && slurm_gres::mig(row).is_none();
         let has_none = listed.iter().all(|row| slurm_gres::gpus(row).unwrap_or_default() == 0);
         match listed.as_slice() {
             [] => NotSeen("sinfo lists no such partition".to_owned()),

@@ -56,6 +56,7 @@ fn answers_of_slurm_show_what_holds() {
         ("slurm.release", "version", 0, "slurm 19.05.5", 'd', "19.05.5"),
         ("slurm.release", "version", 0, "what", 'n', "no release"),
         ("slurm.gres", "partitions", 0, "gpu*|gpu:h100:8(S:0-1)|p5.48xlarge|idle|2", 'h', "gpu:h100"),
+        ("slurm.gres", "partitions", 0, "gpu*|gpu:h100_7g.80gb:8(S:0-1)|x|idle|2", 'd', "7g.80gb"),
         // Stock HyperPod.
         ("slurm.gres", "partitions", 0, "gpu*|(null)|(null)|idle|2", 'h', "(null)"),
         ("slurm.gres", "partitions", 0, "gpu*|(null)|x|idle|1\ngpu*|gpu:8|x|idle|1", 'd', "(null); gpu:8"),
