@@ -76,6 +76,7 @@ const TAKEN: &str =
 const HELP: &str = "Usage: srun [OPTIONS...] executable [args...]\n\
       -N, --nodes=N               number of nodes on which to run (N = min[-max])\n\
       --ntasks-per-node=n     number of tasks to invoke on each node\n\
+      -m, --distribution=type     distribution method for processes to nodes\n\
       --gres=list             required generic resources\n\
       --gpus-per-node=n       number of GPUs required per allocated node\n\
       --mem=MB                minimum amount of real memory\n\

@@ -22,7 +22,7 @@ pub(super) const CLUSTER_COMMANDS: [(&str, &[&str]); 6] = [
 pub(super) fn srun_options(gpus: GpuRequest) -> Vec<&'static str> {
     let beside = script::options_beside(gpus).into_iter();
     let names = beside.map(|option| option.split('=').next().unwrap_or_default());
-    ["--nodes", "--ntasks-per-node", "--mpi"].into_iter().chain(names).collect()
+    ["--nodes", "--ntasks-per-node", "--distribution", "--mpi"].into_iter().chain(names).collect()
 }
 
 /// Has Slurm say whether it would take a job on these nodes with all that the inventory asks for; none is submitted.
@@ -156,13 +156,14 @@ impl NodeRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use job::script::{Directives, Gpus, Sampler, Script, Start, Step};
+    use job::script::{Directives, Run, Sampler, Script, Start, Step};
     use std::collections::BTreeSet;
 
     #[test]
     fn srun_is_asked_for_each_option_that_the_steps_of_a_job_are_given() {
         let sampler = Sampler { root: "/sys".into(), interval_s: 2.0, limit_s: 60, watched: true };
-        let program = Gpus { argv: vec!["true".into()], gpus: 8, container: None };
+        let (mpi, argv) = (Some("pmix".to_owned()), vec!["true".to_owned()]);
+        let program = Run { argv, tasks_per_node: 8, mpi, container: None, profile: None };
         for gpus in [GpuRequest::Gres, GpuRequest::GpusPerNode, GpuRequest::None] {
             let directives = Directives {
                 job_name: "j".into(),
@@ -184,8 +185,9 @@ mod tests {
                 records_environment: true,
             };
             let steps =
-                vec![Step::CountersBegin(sampler.clone()), Step::Gpus(program.clone()), Step::CountersEnd];
-            let script = Script { start: Start::Slurm(directives), nodes: vec!["n1".into()], steps };
+                vec![Step::CountersBegin(sampler.clone()), Step::Run(program.clone()), Step::CountersEnd];
+            let script =
+                Script { start: Start::Slurm(directives), nodes: vec!["n1".into(), "n2".into()], steps };
             let text = script::render(&script);
             let words = text.lines().filter(|line| line.starts_with("srun ")).flat_map(str::split_whitespace);
             let options = words.filter(|word| word.starts_with("--") && !word.starts_with("--cpu-bind="));

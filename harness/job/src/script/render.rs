@@ -258,12 +258,29 @@ fn run_arguments(script: &Script, run: &Run) -> Vec<String> {
         }
         let list = format!("--nodelist=./{}", files::HOSTFILE);
         words.splice(2..2, [list, "--distribution=arbitrary".to_owned()]);
+    } else if matches!(script.start, Start::Slurm(_)) && script.nodes.len() > 1 {
+        words.insert(3, IN_ORDER.trim_start().to_owned());
     }
     if let Some(profile) = &run.profile {
         words.extend(profile_arguments(profile));
     }
     words.extend(run.argv.iter().cloned());
     words
+}
+
+/// From 26.05 on srun numbers ranks along its topology where no distribution is named: `man srun`, `--distribution`, and
+/// CR_NO_DIST_TOPO_BLOCK of `man slurm.conf`. The plan has them along the names of nodes.
+const IN_ORDER: &str = " --distribution=block";
+
+/// The text as versions wrote it whose steps did not share all of their job, nor name a distribution.
+pub(super) fn as_older_versions(text: &str) -> String {
+    let shares = format!(" {}", SHARES_JOB.join(" "));
+    let line = |line: &str| match line.starts_with("srun ") {
+        true if line.ends_with(" &\n") => line.replacen(" --mem=0", "", 1),
+        true => line.replacen(IN_ORDER, "", 1).replacen(&shares, "", 1),
+        false => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(line).collect()
 }
 
 /// What stands before the command of each rank.
