@@ -442,11 +442,13 @@ fn features_and_reservations_narrow_the_nodes() {
         matches!(&none, Err(Failure::InvalidRequest(why)) if why.contains("no reservation named `accept`")),
         "{none:?}"
     );
-    let elsewhere = found(answers(Answer::ok(reserved.replace("p5-[006-007]", "other-1"))), &asked);
-    assert!(
-        matches!(&elsewhere, Err(Failure::InvalidRequest(why)) if why.contains("no node of partition")),
-        "{elsewhere:?}"
-    );
+    for nodes in ["other-1", "(null)", ""] {
+        let elsewhere = found(answers(Answer::ok(reserved.replace("p5-[006-007]", nodes))), &asked);
+        assert!(
+            matches!(&elsewhere, Err(Failure::InvalidRequest(why)) if why.contains("no node of partition")),
+            "{nodes}: {elsewhere:?}"
+        );
+    }
 
     let with = |features: &[&str]| {
         let features = features.iter().map(|feature| (*feature).to_owned()).collect();

@@ -76,6 +76,7 @@ mod tests {
             ("nvme:4,gpu:a100:4(S:0,2),gpu:h100:4", Some(8)),
             ("gpu:4294967295,gpu:4294967295", Some(u32::MAX)),
             ("(null)", None),
+            ("N/A", None),
             ("", None),
             ("nvme:4", None),
             ("shard:8", None),

@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn an_unknown_state_is_not_an_end() {
-        for text in ["", "BLORP", "  "] {
+        for text in ["", "BLORP", "  ", "N/A", "(null)", "None assigned", "None", "Unknown", "?"] {
             assert!(!JobState::parse(text).has_ended(), "{text}");
             assert!(matches!(JobState::parse(text), JobState::Unknown(_)), "{text}");
         }
