@@ -183,6 +183,15 @@ mod tests {
         let absent = case.not_installed.expect("no Slurm");
         assert_eq!(absent.reason(), "Slurm gives no GPUs to steps on n[1-3]");
         assert_eq!(absent.skipped.len(), 3);
+        // A Slurm that knows of no GPUs gives none, and has none that are checked.
+        let none = inventory("real", "via = \"slurm\", gpus = \"none\"", "");
+        let case = planned_on(&none, allocation, "each", &[]);
+        let why = case.skip.expect("skipped");
+        assert!(why.contains("jobs ask for no GPUs here (`gpus = \"none\"`)"), "{why}");
+        assert_eq!(
+            case.not_installed.map(|absent| absent.reason()).as_deref(),
+            Some("Slurm gives no GPUs to steps on n[1-3]")
+        );
     }
 
     #[test]

@@ -287,6 +287,12 @@ pub(crate) fn unsupported(context: &Context, case: &Case, placed: &[Placed]) -> 
     placed.iter().find_map(|placed| planner.unsupported(&needs(context.inventory, case, placed)))
 }
 
+/// The same, where its jobs give steps some of their GPUs.
+pub(crate) fn no_shared_gpus(context: &Context, case: &Case) -> Option<String> {
+    let shares_gpus = workload::planner(&case.workload).shares_gpus();
+    shares_gpus.then(|| context.inventory.reach.planner().refuse_shared_gpus()).flatten()
+}
+
 fn needs<'a>(inventory: &Inventory, case: &'a Case, placed: &'a Placed) -> JobNeeds<'a> {
     let workload = workload::planner(&case.workload);
     JobNeeds {
@@ -296,7 +302,6 @@ fn needs<'a>(inventory: &Inventory, case: &'a Case, placed: &'a Placed) -> JobNe
         image: workload.image(),
         mpi: workload.needs_mpi(case.placement),
         tasks_per_node: case.workload.tasks_per_node().unwrap_or(1),
-        shares_gpus: workload.shares_gpus(),
     }
 }
 

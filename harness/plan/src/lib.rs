@@ -265,8 +265,10 @@ fn placed_case(
     }
     let skip = precondition(context, case, placed.is_empty());
     let unsupported = skip.is_none().then(|| jobs::unsupported(context, case, &placed)).flatten();
-    let without_slurm = unsupported.as_ref().and_then(|_| installed::without_slurm(case, &placed));
     let skip = skip.or(unsupported);
+    let no_gpus = skip.is_none().then(|| jobs::no_shared_gpus(context, case)).flatten();
+    let without_slurm = no_gpus.as_ref().and_then(|_| installed::without_slurm(case, &placed));
+    let skip = skip.or(no_gpus);
     let (jobs, assertions) = match &skip {
         // The assertions of a case that is not run are still named, and each gets its verdict: skipped.
         Some(_) => (Vec::new(), Vec::new()),

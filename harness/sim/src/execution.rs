@@ -16,6 +16,7 @@ use super::nccl_wanted::Wanted;
 use super::noise::Noise;
 use super::options::Options;
 use super::spread::Spread;
+use super::steps::Steps;
 use super::torch_collective;
 use super::training::{self, Training, WATCHDOG_S};
 use super::work::{self, Table, Work, World, noise_of};
@@ -92,9 +93,6 @@ pub(crate) const STOP_AFTER_S: f64 = 1.0;
 /// From there to the end of the job.
 const CLOSING_S: f64 = 1.5;
 
-/// What a srun prints that does not know the option.
-const NO_OVERLAP: &str = "srun: unrecognized option '--overlap'\nTry \"srun --help\" for more information\n";
-
 /// Works out from a job's script what it does, and when and how it ends.
 pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Execution {
     let nodes = script.nodes.clone();
@@ -108,6 +106,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
     let mut profile = None;
     let mut unknown_program = None;
     let spread = Spread::from_script(script);
+    let steps = Steps::read(script);
     let mut trained = None;
     let mut work = Work::Command { stdout: Vec::new(), stderr: String::new(), code: 0, seconds: 0.0 };
     let mut launch_s = 2.0;
@@ -118,15 +117,17 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
     for step in &script.steps {
         match step {
             Step::Environment { variables } => exported = variables.clone(),
-            Step::CountersBegin(wanted) if !cluster.world.overlap && spread == Spread::Srun => {
-                sampler_log = NO_OVERLAP.to_owned();
-                // A script that does not watch its sampler waits for each node in turn.
-                waited_s = if wanted.watched { 0.2 } else { 30.0 * nodes.len() as f64 };
-                if wanted.watched {
-                    sampler_log.push_str(&format!("{SAMPLER_ENDED} 1\n"));
+            Step::CountersBegin(wanted) => match steps.sampler_refusal(&cluster.world) {
+                Some(refusal) => {
+                    sampler_log = refusal.to_owned();
+                    // A script that does not watch its sampler waits for each node in turn.
+                    waited_s = if wanted.watched { 0.2 } else { 30.0 * nodes.len() as f64 };
+                    if wanted.watched {
+                        sampler_log.push_str(&format!("{SAMPLER_ENDED} 1\n"));
+                    }
                 }
-            }
-            Step::CountersBegin(wanted) => sampler = Some(wanted.clone()),
+                None => sampler = Some(wanted.clone()),
+            },
             Step::Inspector => gathers_inspector = true,
             Step::CountersEnd | Step::Secrets { .. } | Step::Turns(_) => {}
             Step::Run(run) => {
@@ -206,15 +207,20 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
         tables.iter_mut().for_each(|table| table.slow_down(active_faults.left_by_profiler()));
     }
     let sendrecv = exported.get("OFI_NCCL_PROTOCOL").is_some_and(|protocol| protocol == "SENDRECV");
+    let refusal = steps.workload_refusal(&cluster.world);
     let mut active_faults = active_faults;
-    if hangs {
+    if hangs && refusal.is_none() {
         active_faults.ending.get_or_insert((Ending::Hang, 0));
     }
-    let broken_start = BrokenStart::find(cluster, &work, left);
+    let broken_start = BrokenStart::find(cluster, &work, left).filter(|_| refusal.is_none());
     if let Some(broken) = broken_start {
         (work, trained) = (broken.work(&nodes, spread), None);
     }
-    let step_waits = !cluster.world.steps_overlap && sampler.is_some() && spread == Spread::Srun;
+    if let Some(refusal) = refusal {
+        work = Work::Command { stdout: Vec::new(), stderr: refusal.to_owned(), code: 1, seconds: 0.1 };
+        (trained, unknown_program, aborted_gpus) = (None, None, None);
+    }
+    let step_waits = refusal.is_none() && sampler.is_some() && steps.workload_waits(&cluster.world);
     if step_waits {
         work = Work::Command { stdout: Vec::new(), stderr: String::new(), code: 0, seconds: 0.5 };
         trained = None;

@@ -33,7 +33,10 @@ pub(crate) fn cluster_command(world: &World, words: &[&str]) -> Option<Answer> {
             let pmix = if settings.pmix { "pmix\npmix_v4\n" } else { "" };
             Answer::ok(format!("MPI plugin types are...\nnone\ncray_shasta\npmi2\n{pmix}"))
         }
-        ["srun", "--help"] => Answer::ok(HELP),
+        ["srun", "--help"] => {
+            let is_there = |line: &&str| settings.overlap || !line.contains("--overlap");
+            Answer::ok(HELP.split_inclusive('\n').filter(is_there).collect::<String>())
+        }
         ["sinfo", ..] | ["scontrol", "show", "config"] | ["sbatch", "--test-only", ..]
             if !settings.controller =>
         {
@@ -73,7 +76,10 @@ const TAKEN: &str =
 const HELP: &str = "Usage: srun [OPTIONS...] executable [args...]\n\
       -N, --nodes=N               number of nodes on which to run (N = min[-max])\n\
       --ntasks-per-node=n     number of tasks to invoke on each node\n\
+      -m, --distribution=type     distribution method for processes to nodes\n\
       --gres=list             required generic resources\n\
+      --gpus-per-node=n       number of GPUs required per allocated node\n\
+      --mem=MB                minimum amount of real memory\n\
       --mpi=type              type of MPI being used\n\
       --overlap               Allow other steps to overlap this step\n\
       --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH\n                              [pyxis] the image\n\

@@ -103,6 +103,7 @@ pub mod spread;
 mod ssh;
 mod ssh_errors;
 mod stall;
+mod steps;
 #[cfg(test)]
 mod tests;
 pub mod timeline;

@@ -3,12 +3,10 @@
 use super::World;
 use super::flight_recorder;
 use super::ras;
+use super::steps::NO_OVERLAP;
 use cluster::reach::Answer;
 use cluster::reach::stall_request::{self, RankDump, Ras, StallRequest};
 use job::ras::ASKED;
-
-/// What srun prints that does not know the option.
-const NO_OVERLAP: &str = "srun: unrecognized option '--overlap'\nTry \"srun --help\" for more information\n";
 
 /// Whether a command asks a job that stalls.
 pub(crate) fn is_request(argv: &[String]) -> bool {

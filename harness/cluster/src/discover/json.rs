@@ -4,7 +4,7 @@
 use super::text::{comma_list, reason_of};
 use super::{Node, Reason};
 use crate::launch::slurm_json::number;
-use crate::reach::slurm_gres::gpus;
+use crate::reach::slurm_gres::{gpus, mig};
 use crate::reach::slurm_state::StateSet;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -34,6 +34,7 @@ pub(super) fn read(answer: &str, partition: &str) -> Result<Vec<Node>, String> {
             state: StateSet::parse(&state.join("+")),
             features: texts(&node["active_features"]).unwrap_or_default(),
             gpus: gpus(text("gres")),
+            mig: mig(text("gres")),
             gpus_drained: gpus(text("gres_drained")).filter(|gpus| *gpus > 0),
             instance_type: Some(text("instance_type")).filter(|text| !text.is_empty()).map(str::to_owned),
             reason: reason(node),

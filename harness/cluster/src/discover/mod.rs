@@ -44,6 +44,8 @@ struct Node {
     features: BTreeSet<String>,
     /// Nothing where its GRES names no GPU.
     gpus: Option<u32>,
+    /// The profile of the MIG instances that stand for GPUs there.
+    mig: Option<String>,
     /// GPUs that Slurm gives to no job; nothing where it names none, and in releases whose text does not say.
     gpus_drained: Option<u32>,
     instance_type: Option<String>,

@@ -65,10 +65,13 @@ pub(super) async fn reservation(reach: &dyn Reach, name: &str) -> Result<Reserve
         Ok(answer) => answer,
     };
     let word = |key: &str| answer.split_whitespace().find_map(|word| word.strip_prefix(key));
-    let nodes = word("Nodes=").unwrap_or_default();
-    let nodes = nodeset::expand(nodes).map_err(|why| {
-        Failure::NoAnswer(format!("the nodes of the reservation `{name}` cannot be read: {why}"))
-    })?;
+    let nodes = match word("Nodes=") {
+        // As of licences alone.
+        Some("" | "(null)") => Vec::new(),
+        nodes => nodeset::expand(nodes.unwrap_or_default()).map_err(|why| {
+            Failure::NoAnswer(format!("the nodes of the reservation `{name}` cannot be read: {why}"))
+        })?,
+    };
     let is_not_active = word("State=").filter(|state| *state != "ACTIVE").map(|state| {
         let from = word("StartTime=").unwrap_or("an unknown time");
         format!("the reservation `{name}` is {}, it begins at {from}", state.to_lowercase())

@@ -144,6 +144,9 @@ fn barred(node: &Node, is_reserved: bool, instance: &Instance, asked_by: GpuRequ
     if let Some(drained) = node.gpus_drained {
         return Some(format!("Slurm has drained {drained} of its GPUs (gres_drained)"));
     }
+    if let Some(profile) = &node.mig {
+        return Some(format!("its GRES has MIG instances ({profile}), suites measure whole GPUs"));
+    }
     if node.gpus.is_none() && asked_by == GpuRequest::Gres {
         return Some("its GRES names no GPU, but jobs request GPUs by GRES".to_owned());
     }

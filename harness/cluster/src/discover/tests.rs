@@ -218,6 +218,24 @@ fn nodes_in_power_saving_are_usable_and_reported_with_their_boot_time() {
     assert_eq!(silent.mpi, None);
 }
 
+#[test]
+fn gres_of_types_shards_and_suffixes_are_counted_and_mig_instances_are_no_whole_gpus() {
+    let lines = "\
+p5-001|idle|p5|gpu:h100:8(S:0-1),shard:h100:64K(S:0-1)|Unknown|Unknown|none
+p5-002|idle|p5|gpu:nvidia_h100_80gb_hbm3:6(S:0-1),gpu:h100:2|Unknown|Unknown|none
+p5-003|idle|p5|gpu:h100_7g.80gb:8(S:0-1)|Unknown|Unknown|none
+p5-004|idle|p5|gpu:h100:1K|Unknown|Unknown|none
+";
+    let answers = vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok(lines))];
+    let found = found(answers, &request()).expect("found");
+    assert_eq!(found.nodes, ["p5-001", "p5-002"]);
+    let expected = [
+        ("p5-003", "its GRES has MIG instances (7g.80gb), suites measure whole GPUs"),
+        ("p5-004", "its GRES has 1024 GPUs, p5 has 8"),
+    ];
+    assert_eq!(why(&found), expected.map(|(node, why)| (node.to_owned(), why.to_owned())));
+}
+
 /// Of Slurm 22.05; the partition's own list of QOS stands for `{}`.
 const PARTITION: &str = "PartitionName=gpu AllowGroups=ALL AllowAccounts=ALL AllowQos={} AllocNodes=ALL Default=NO \
 QoS=N/A DefaultTime=NONE Nodes=p5-[001-012] State=UP SelectTypeParameters=NONE DefMemPerCPU=4096 MaxMemPerNode=UNLIMITED";
@@ -424,11 +442,13 @@ fn features_and_reservations_narrow_the_nodes() {
         matches!(&none, Err(Failure::InvalidRequest(why)) if why.contains("no reservation named `accept`")),
         "{none:?}"
     );
-    let elsewhere = found(answers(Answer::ok(reserved.replace("p5-[006-007]", "other-1"))), &asked);
-    assert!(
-        matches!(&elsewhere, Err(Failure::InvalidRequest(why)) if why.contains("no node of partition")),
-        "{elsewhere:?}"
-    );
+    for nodes in ["other-1", "(null)", ""] {
+        let elsewhere = found(answers(Answer::ok(reserved.replace("p5-[006-007]", nodes))), &asked);
+        assert!(
+            matches!(&elsewhere, Err(Failure::InvalidRequest(why)) if why.contains("no node of partition")),
+            "{nodes}: {elsewhere:?}"
+        );
+    }
 
     let with = |features: &[&str]| {
         let features = features.iter().map(|feature| (*feature).to_owned()).collect();

@@ -2,7 +2,7 @@
 //! wrote: they stand last, and may hold bars and line breaks.
 
 use super::{Node, Reason};
-use crate::reach::slurm_gres::gpus;
+use crate::reach::slurm_gres::{gpus, mig};
 use crate::reach::slurm_state::StateSet;
 use std::collections::BTreeMap;
 
@@ -37,6 +37,7 @@ pub(super) fn read(answer: &str) -> Result<Vec<Node>, String> {
             state: StateSet::parse(state),
             features: comma_list(features),
             gpus: gpus(gres),
+            mig: mig(gres),
             gpus_drained: None,
             instance_type: None,
             reason: reason_of(reason, by, since),

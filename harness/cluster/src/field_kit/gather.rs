@@ -1,7 +1,7 @@
 //! Takes the evidence: a few read-only commands where Slurm's are, and the probe and one script on a few nodes.
 
 use super::evidence::{Evidence, NodeEvidence, Section, read_sections};
-use super::request::{CLUSTER_COMMANDS, CONFIG_KEYS, NodeRequest, SRUN_OPTIONS, test_only};
+use super::request::{CLUSTER_COMMANDS, CONFIG_KEYS, NodeRequest, srun_options, test_only};
 use crate::interrupt;
 use crate::probe::{self, NodeJob, NotMade, Probing, on_node};
 use crate::reach::{Command, Host, Reach, Status};
@@ -142,7 +142,10 @@ fn is_wanted(inventory: &Inventory, name: &str, line: &str) -> bool {
             // Newer releases may have several: `Prolog[0]`.
             CONFIG_KEYS.contains(&key.split('[').next().unwrap_or_default())
         }
-        ("srun_help", _) => SRUN_OPTIONS.iter().chain(&["--container"]).any(|word| line.contains(word)),
+        ("srun_help", Some(slurm)) => {
+            let options = srun_options(slurm.gpu_request());
+            options.iter().chain(&["--container"]).any(|word| line.contains(word))
+        }
         _ => !line.trim().is_empty(),
     }
 }

@@ -3,7 +3,7 @@
 use base::nodeset;
 use base::redact::{Reference, reference};
 use config::inventory::{Inventory, SlurmReach};
-use job::script::AWS_MPIRUN;
+use job::script::{self, AWS_MPIRUN, GpuRequest};
 use plan::fsdp_script;
 use std::collections::BTreeMap;
 
@@ -17,8 +17,13 @@ pub(super) const CLUSTER_COMMANDS: [(&str, &[&str]); 6] = [
     ("srun_help", &["srun", "--help"]),
 ];
 
-/// Of the steps of jobs, in containers or not.
-pub(super) const SRUN_OPTIONS: [&str; 5] = ["--nodes", "--ntasks-per-node", "--mpi", "--gres", "--overlap"];
+/// Options of srun by which the steps of jobs share what these have, in containers or not; `--cpu-bind` is in no help where
+/// no plugin binds tasks.
+pub(super) fn srun_options(gpus: GpuRequest) -> Vec<&'static str> {
+    let beside = script::options_beside(gpus).into_iter();
+    let names = beside.map(|option| option.split('=').next().unwrap_or_default());
+    ["--nodes", "--ntasks-per-node", "--distribution", "--mpi"].into_iter().chain(names).collect()
+}
 
 /// Has Slurm say whether it would take a job on these nodes with all that the inventory asks for; none is submitted.
 pub(super) fn test_only(slurm: &SlurmReach, gpus: u32, nodes: &[String]) -> Vec<String> {
@@ -151,6 +156,45 @@ impl NodeRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use job::script::{Directives, Run, Sampler, Script, Start, Step};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn srun_is_asked_for_each_option_that_the_steps_of_a_job_are_given() {
+        let sampler = Sampler { root: "/sys".into(), interval_s: 2.0, limit_s: 60, watched: true };
+        let (mpi, argv) = (Some("pmix".to_owned()), vec!["true".to_owned()]);
+        let program = Run { argv, tasks_per_node: 8, mpi, container: None, profile: None };
+        for gpus in [GpuRequest::Gres, GpuRequest::GpusPerNode, GpuRequest::None] {
+            let directives = Directives {
+                job_name: "j".into(),
+                folder: "/f".into(),
+                tasks_per_node: 8,
+                gpus_per_node: gpus.count(8),
+                minutes: 5,
+                exclusive: true,
+                stands_alone: true,
+                partition: None,
+                account: None,
+                reservation: None,
+                constraint: None,
+                gpus,
+                qos: None,
+                mem: None,
+                sbatch: Vec::new(),
+                srun: Vec::new(),
+                records_environment: true,
+            };
+            let steps =
+                vec![Step::CountersBegin(sampler.clone()), Step::Run(program.clone()), Step::CountersEnd];
+            let script =
+                Script { start: Start::Slurm(directives), nodes: vec!["n1".into(), "n2".into()], steps };
+            let text = script::render(&script);
+            let words = text.lines().filter(|line| line.starts_with("srun ")).flat_map(str::split_whitespace);
+            let options = words.filter(|word| word.starts_with("--") && !word.starts_with("--cpu-bind="));
+            let names: BTreeSet<&str> = options.filter_map(|option| option.split('=').next()).collect();
+            assert_eq!(srun_options(gpus).into_iter().collect::<BTreeSet<_>>(), names, "{text}");
+        }
+    }
 
     #[test]
     fn an_argument_list_is_read_back_and_any_other_is_not() {

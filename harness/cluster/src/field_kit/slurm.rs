@@ -3,7 +3,7 @@
 use super::Outcome::{self, Differs, Holds, NotSeen};
 use super::evidence::lacks;
 use super::node::base_name;
-use super::request::SRUN_OPTIONS;
+use super::request::srun_options;
 use super::{Assumption, Evidence, On, assumption};
 use crate::reach::slurm_gres;
 use base::text;
@@ -133,9 +133,9 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
         "slurm.srun_options",
         "srun has the options that steps are given on every cluster",
         "srun --help",
-        "man srun: --nodes, --ntasks-per-node, --mpi, --gres, --overlap",
+        "man srun, and the scripts of jobs: `--overlap` from 20.11 on",
         On::Slurm,
-        srun_options,
+        step_options,
     ),
     assumption(
         "slurm.request",
@@ -208,7 +208,7 @@ fn gres(evidence: &Evidence<'_>) -> Outcome {
         let mut listed: Vec<&str> = rows.collect();
         listed.sort_unstable();
         listed.dedup();
-        let has_gpus = |row: &&str| slurm_gres::gpus(row) == Some(gpus);
+        let has_gpus = |row: &&str| slurm_gres::gpus(row) == Some(gpus) && slurm_gres::mig(row).is_none();
         let has_none = listed.iter().all(|row| slurm_gres::gpus(row).unwrap_or_default() == 0);
         match listed.as_slice() {
             [] => NotSeen("sinfo lists no such partition".to_owned()),
@@ -379,8 +379,9 @@ fn processors(evidence: &Evidence<'_>) -> Outcome {
 }
 
 /// `--cpu-bind` is read by every srun, and listed only where a plugin binds tasks.
-fn srun_options(evidence: &Evidence<'_>) -> Outcome {
-    seen(evidence.cluster("srun_help"), |section| lacks(section, &SRUN_OPTIONS))
+fn step_options(evidence: &Evidence<'_>) -> Outcome {
+    let Some(slurm) = evidence.inventory.reach.slurm() else { return NotSeen("no Slurm".to_owned()) };
+    seen(evidence.cluster("srun_help"), |section| lacks(section, &srun_options(slurm.gpu_request())))
 }
 
 fn pyxis(evidence: &Evidence<'_>) -> Outcome {

@@ -9,11 +9,12 @@ use crate::reach::slurm_refusal::{is_away, next_step};
 use crate::reach::slurm_state::{JobState, never_clears};
 use crate::reach::stall_request::StallRequest;
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
-use job::script::{self, Start, files};
+use job::script::{self, GpuRequest, files};
 use model::artefact::PlannedJob;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The launcher for Slurm.
 #[derive(Default)]
@@ -23,7 +24,13 @@ pub(crate) struct Slurm {
     /// Ids of jobs that are the run's for certain: submitted by this process, or seen in the queue as the user's own in
     /// the job's folder. One that the run has written down may be another's by now.
     own: RefCell<BTreeSet<String>>,
+    /// Since when jobs are completing, by their ids.
+    completing: RefCell<BTreeMap<String, Instant>>,
 }
+
+/// Slurm needs seconds to end a job's last processes. Where it takes longer an epilog holds the nodes, maybe for minutes,
+/// which is no time of the job.
+const COMPLETING_LIMIT: Duration = Duration::from_secs(30);
 
 /// Between two tries to submit while the controller is away: some minutes together, as its restart takes.
 pub(super) const PAUSES_S: [u64; 9] = [2, 5, 10, 20, 30, 30, 60, 60, 60];
@@ -169,6 +176,9 @@ impl Launch for Slurm {
             for (job, id) in jobs {
                 let poll = match listed.get(*id) {
                     _ if !self.own.borrow().contains(*id) => slurm_end::gone(reach, job, id).await,
+                    Some(line) if line.state == JobState::Completing && self.is_held(id) => {
+                        slurm_end::ask(reach, job, id).await
+                    }
                     Some(line) if !line.state.has_ended() => self.begun(reach, job, id, line.poll()).await,
                     // Ended, or forgotten by squeue: scontrol knows the exit code, and knows a job a while longer.
                     _ => slurm_end::ask(reach, job, id).await,
@@ -185,8 +195,9 @@ impl Launch for Slurm {
         let jobid = format!("--jobid={handle}");
         let text =
             job.files.iter().find(|file| file.name == files::JOB).and_then(|file| file.text.as_deref());
-        let start = text.and_then(|text| script::read(text).ok()).map_or(Start::Bash, |script| script.start);
-        let options = script::options_beside(&start);
+        let script = text.and_then(|text| script::read(text).ok());
+        let gpus = script.map_or(GpuRequest::None, |script| script.start.gpu_request());
+        let options = script::options_beside(gpus);
         let mut argv: Vec<String> = ["srun", &jobid, "--immediate=10"].map(str::to_owned).to_vec();
         argv.extend(options.into_iter().map(str::to_owned));
         argv.push(format!("--nodes={}", job.nodes.len()));
@@ -258,6 +269,12 @@ impl Slurm {
         let found = text.lines().filter_map(Listed::read).filter(is_own);
         self.own.borrow_mut().extend(found.map(|line| line.id.to_owned()));
         Ok(())
+    }
+
+    /// Whether a job that is completing has been so for longer than Slurm itself needs.
+    fn is_held(&self, id: &str) -> bool {
+        let mut completing = self.completing.borrow_mut();
+        completing.entry(id.to_owned()).or_insert_with(Instant::now).elapsed() >= COMPLETING_LIMIT
     }
 
     /// A job that Slurm says runs may still wait for a prolog on its nodes: the files of its output are made when its
@@ -413,7 +430,7 @@ impl QueueLine {
             }
             JobState::Configuring => Poll::Starting { reason: CONFIGURING.to_owned() },
             JobState::Revoked => Poll::Waiting { reason: REVOKED.to_owned(), never: true },
-            JobState::Running => Poll::Running,
+            JobState::Running | JobState::Completing => Poll::Running,
             JobState::Suspended => Poll::Suspended,
             JobState::Unknown(word) => Poll::Unknown(format!("`squeue` reported an unknown state: `{word}`")),
             _ => Poll::Running,
@@ -434,6 +451,9 @@ fn lines_by_id(text: &str) -> BTreeMap<String, QueueLine> {
 #[cfg(test)]
 #[path = "slurm_begin_tests.rs"]
 mod begin_tests;
+#[cfg(test)]
+#[path = "slurm_held_tests.rs"]
+mod held_tests;
 #[cfg(test)]
 #[path = "slurm_tests.rs"]
 mod tests;

@@ -162,7 +162,9 @@ fn line(text: &str) -> Option<(usize, Task)> {
         JobState::Pending => Task::Waiting { never: never_clears(reason).then(|| reason.to_owned()) },
         JobState::Configuring => Task::Waiting { never: None },
         JobState::Revoked => Task::Waiting { never: Some(REVOKED.to_owned()) },
-        JobState::Running | JobState::Suspended | JobState::Unknown(_) => Task::Running,
+        JobState::Running | JobState::Completing | JobState::Suspended | JobState::Unknown(_) => {
+            Task::Running
+        }
         ended => Task::Ended {
             state: state.to_owned(),
             completed: ended == JobState::Completed,

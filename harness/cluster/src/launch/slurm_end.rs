@@ -52,8 +52,18 @@ pub(crate) async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     let Some(SlurmJob { state, exit_code, reason }) = shown else {
         return Poll::Unknown(format!("`scontrol show job {id}` printed no JobState"));
     };
-    let Some(end) = ended(&state, exit_code.as_deref(), job) else {
-        return QueueLine { state, reason }.poll();
+    let end = match ended(&state, exit_code.as_deref(), job) {
+        // Slurm removes a partition from under its jobs, and no node has failed.
+        Some(Ended::NodeFail) if reason == "PartitionDown" => Ended::Lost {
+            why: "Slurm ended it with its partition, which was removed (NODE_FAIL, PartitionDown)".to_owned(),
+        },
+        Some(end) => end,
+        // A limit or a lost node that ended it shows as another code than the script's.
+        None if state == JobState::Completing => match own_code(reach, job).await {
+            Some(code) if exit_code == Some(format!("{code}:0")) => Ended::Exited { code },
+            _ => return Poll::Running,
+        },
+        None => return QueueLine { state, reason }.poll(),
     };
     // `None` where it never was.
     let was_suspended =
@@ -68,6 +78,12 @@ pub(crate) async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
         return Poll::ended(Ended::LaunchFailed { why }, None);
     }
     poll_ended(reach, job, if was_suspended { suspended() } else { after_restarts(end, restarts) }).await
+}
+
+/// What its script wrote last, as far as that can be read.
+async fn own_code(reach: &dyn Reach, job: &PlannedJob) -> Option<i32> {
+    let bytes = reach.get(&Host::Here, &format!("{}/{}", job.folder, files::EXIT_CODE)).await.ok()?;
+    String::from_utf8_lossy(&bytes).trim().parse().ok()
 }
 
 /// Slurm's reason for a job whose script never began.
@@ -232,6 +248,7 @@ fn ended(state: &JobState, exit_code: Option<&str>, job: &PlannedJob) -> Option<
         JobState::Pending
         | JobState::Configuring
         | JobState::Running
+        | JobState::Completing
         | JobState::Suspended
         | JobState::Revoked
         | JobState::Unknown(_) => return None,

@@ -33,7 +33,9 @@ fn read(answer: &str, id: &str) -> Option<SlurmJob> {
     // A job has one state, and flags beside it: one whose nodes boot has not begun, and one that still completes, or
     // that is queued again, has not ended.
     let boots = states.iter().find(|state| **state == JobState::Configuring);
-    let goes_on = states.iter().find(|state| matches!(state, JobState::Running | JobState::Suspended));
+    let goes_on = states
+        .iter()
+        .find(|state| matches!(state, JobState::Running | JobState::Completing | JobState::Suspended));
     let waits = states.iter().find(|state| **state == JobState::Pending);
     let revoked = states.iter().find(|state| **state == JobState::Revoked);
     let strange = states.iter().find(|state| matches!(state, JobState::Unknown(_)));
@@ -92,7 +94,7 @@ mod tests {
     #[test]
     fn flags_beside_a_state_say_that_a_job_has_not_ended() {
         let state = |states: &str| job(states, "0", "").expect("a job").state;
-        assert_eq!(state(r#"["COMPLETED", "COMPLETING"]"#), JobState::Running);
+        assert_eq!(state(r#"["COMPLETED", "COMPLETING"]"#), JobState::Completing);
         assert_eq!(state(r#"["NODE_FAIL", "REQUEUED"]"#), JobState::Pending);
         assert_eq!(state(r#"["RUNNING", "CONFIGURING"]"#), JobState::Configuring);
         assert_eq!(state(r#"["CANCELLED", "REVOKED"]"#), JobState::Revoked);

@@ -57,6 +57,10 @@ const NEXT: &[(&str, &str)] = &[
     ("uthentication credential", SIGN_IN),
     ("SLURM_SACK_SOCKET", SIGN_IN),
     (
+        "auth/jwt is not supported for use with srun",
+        "unset SLURM_JWT where munged or sackd runs; else `--no-probe`, for jobs are submitted by sbatch",
+    ),
+    (
         "Job credential expired",
         "the controller is slow, or clocks differ: `sdiag`, and `chronyc tracking` there and on the node",
     ),
@@ -204,6 +208,8 @@ mod tests {
             ),
             ("sbatch: fatal: Could not establish a configuration source", "SLURM_CONF"),
             ("sinfo: error: failed to connect to 'SLURM_SACK_SOCKET=/run/slurm-a/sack.socket'", "sackd"),
+            // From 26.05 on.
+            ("srun: fatal: auth/jwt is not supported for use with srun.", "unset SLURM_JWT"),
             (
                 "srun: error: Task launch for StepId=9.0 failed on node n1: Job credential expired",
                 "`chronyc tracking`",

@@ -10,8 +10,10 @@ pub enum JobState {
     Pending,
     /// Its nodes are its own, and boot or run a prolog: nothing of it runs yet.
     Configuring,
-    /// On its nodes: running, or completing.
+    /// On its nodes.
     Running,
+    /// Its script has ended, and its last processes or an epilog hold its nodes.
+    Completing,
     /// On its nodes, with all of its processes stopped: by preemption, time slices or an administrator.
     Suspended,
     /// Withdrawn here, for another cluster of the federation runs it.
@@ -48,8 +50,10 @@ impl JobState {
             | "SPECIAL_EXIT" | "SE" | "RESV_DEL_HOLD" | "RD" => JobState::Pending,
             "REVOKED" | "RV" => JobState::Revoked,
             "CONFIGURING" | "CF" | "POWER_UP_NODE" => JobState::Configuring,
-            "RUNNING" | "R" | "COMPLETING" | "CG" | "SIGNALING" | "SI" | "STAGE_OUT" | "SO" | "RESIZING"
-            | "RS" | "EXPEDITING" => JobState::Running,
+            "COMPLETING" | "CG" => JobState::Completing,
+            "RUNNING" | "R" | "SIGNALING" | "SI" | "STAGE_OUT" | "SO" | "RESIZING" | "RS" | "EXPEDITING" => {
+                JobState::Running
+            }
             "SUSPENDED" | "S" | "STOPPED" | "ST" => JobState::Suspended,
             "COMPLETED" | "CD" => JobState::Completed,
             "FAILED" | "F" => JobState::Failed,
@@ -66,8 +70,8 @@ impl JobState {
 
     /// False also for a state that is not known.
     pub(crate) fn has_ended(&self) -> bool {
-        use JobState::{Configuring, Pending, Revoked, Running, Suspended, Unknown};
-        !matches!(self, Pending | Configuring | Running | Suspended | Revoked | Unknown(_))
+        use JobState::{Completing, Configuring, Pending, Revoked, Running, Suspended, Unknown};
+        !matches!(self, Pending | Configuring | Running | Completing | Suspended | Revoked | Unknown(_))
     }
 }
 
@@ -271,7 +275,7 @@ mod tests {
             ("PD", JobState::Pending),
             ("CONFIGURING", JobState::Configuring),
             ("CF", JobState::Configuring),
-            ("COMPLETING", JobState::Running),
+            ("COMPLETING", JobState::Completing),
             ("SUSPENDED", JobState::Suspended),
             ("ST", JobState::Suspended),
             ("COMPLETED", JobState::Completed),
@@ -295,7 +299,7 @@ mod tests {
 
     #[test]
     fn an_unknown_state_is_not_an_end() {
-        for text in ["", "BLORP", "  "] {
+        for text in ["", "BLORP", "  ", "N/A", "(null)", "None assigned", "None", "Unknown", "?"] {
             assert!(!JobState::parse(text).has_ended(), "{text}");
             assert!(matches!(JobState::parse(text), JobState::Unknown(_)), "{text}");
         }

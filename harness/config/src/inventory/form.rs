@@ -135,8 +135,9 @@ pub(super) fn world() -> Form {
         yes("overlap", "srun knows `--overlap`"),
         yes(
             "steps_overlap",
-            "a workload starts beside the sampler of its job; else it waits until the job ends",
+            "steps with `--overlap` share memory and GPUs too; else one waits for what another holds",
         ),
+        yes("sampler_starts", "srun starts the sampler of a job"),
         yes("docker0", "nodes have docker0 with the same address on each"),
         yes("retrans_counters", "the EFA driver has the `retrans_*` counters"),
         yes("flow_tools", "the flow tools are installed"),

@@ -372,7 +372,6 @@ fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
             image,
             mpi: true,
             tasks_per_node,
-            shares_gpus: false,
         })
     };
     assert_eq!(unsupported(None, 1), None);

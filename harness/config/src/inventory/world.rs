@@ -23,9 +23,11 @@ pub struct WorldSettings {
     pub pmix: bool,
     /// srun knows `--overlap`, as it does from 20.11 on.
     pub overlap: bool,
-    /// A step starts beside another of its job that overlaps it. Otherwise the workload waits beside a sampler until its
-    /// job ends, as up to 21.08 where the sampler's step counts for its processors and memory.
+    /// Steps with `--overlap` share memory and GPUs too, as from 22.05 on. Otherwise a step waits until no other of its job
+    /// holds what it claims: all memory without `--mem=0`, all GPUs unless it asks for none.
     pub steps_overlap: bool,
+    /// srun starts the sampler of a job.
+    pub sampler_starts: bool,
     /// What the container image's own ENV sets: it beats exported variables that `--container-env` does not name.
     pub image_env: BTreeMap<String, String>,
     /// Nodes have docker0 with the same address on each: Open MPI's TCP picks it and hangs, unless it is excluded.
@@ -89,6 +91,7 @@ impl Default for WorldSettings {
             pmix: true,
             overlap: true,
             steps_overlap: true,
+            sampler_starts: true,
             image_env: BTreeMap::new(),
             docker0: true,
             retrans_counters: true,
@@ -131,13 +134,14 @@ impl WorldSettings {
 /// Reads the table; what it does not set stays as on a stock cluster.
 pub(super) fn read(table: &Table<'_>) -> WorldSettings {
     let mut world = WorldSettings::default();
-    let switches: [(&'static str, &mut bool); 12] = [
+    let switches: [(&'static str, &mut bool); 13] = [
         ("gres", &mut world.gres),
         ("controller", &mut world.controller),
         ("tools_on_path", &mut world.tools_on_path),
         ("pmix", &mut world.pmix),
         ("overlap", &mut world.overlap),
         ("steps_overlap", &mut world.steps_overlap),
+        ("sampler_starts", &mut world.sampler_starts),
         ("docker0", &mut world.docker0),
         ("retrans_counters", &mut world.retrans_counters),
         ("flow_tools", &mut world.flow_tools),

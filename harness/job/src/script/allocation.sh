@@ -111,7 +111,7 @@ look() {
   steps=()
   while read -r step; do
     if [[ $step =~ ^[0-9]+\.[0-9]+$ ]]; then steps+=("$step"); fi
-  done < <(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i 2> /dev/null)
+  done < <(squeue --noheader --all --steps --jobs="$SLURM_JOB_ID" --format=%i 2> /dev/null)
 }
 
 end_steps() {

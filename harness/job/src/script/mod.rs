@@ -115,6 +115,14 @@ impl Start {
     fn is_on_each_node(&self) -> bool {
         matches!(self, Start::Ssh | Start::Pods)
     }
+
+    /// How the job asks for GPUs.
+    pub fn gpu_request(&self) -> GpuRequest {
+        match self {
+            Start::Slurm(directives) => directives.gpus,
+            Start::Bash | Start::Ssh | Start::Pods => GpuRequest::None,
+        }
+    }
 }
 
 /// What sbatch is asked for.

@@ -15,8 +15,9 @@ pub fn read(text: &str) -> Result<Script, NotAScript> {
     let script = parse(text)?;
     // The steps were read loosely; that rendering them gives the very text makes the reading strict.
     let again = render(&script);
-    // Older plans left the token where it was.
-    if again == text || again.replacen(render::KEEPS_TOKEN, "", 1) == text {
+    // Older plans left the token where it was, or had steps with fewer options.
+    let is_written = |form: &str| form == text || form.replacen(render::KEEPS_TOKEN, "", 1) == text;
+    if is_written(&again) || is_written(&render::as_older_versions(&again)) {
         return Ok(script);
     }
     let at = text.lines().zip(again.lines()).position(|(seen, expected)| seen != expected);
@@ -378,7 +379,7 @@ fn launched(words: &[String]) -> Option<(Launch, &[String])> {
             | "gpus-per-node"
             | "no-container-mount-home"
             | "no-container-remap-root" => {}
-            "distribution" if value == "arbitrary" => {}
+            "distribution" if ["arbitrary", "block"].contains(&value) => {}
             _ => launch.further.push(word.clone()),
         }
         rest = more;

@@ -2,8 +2,8 @@
 //! cluster obeys is what real shells are sent. What differs where ssh starts the text is in `over_ssh.rs`.
 
 use super::{
-    Container, Directives, Flows, Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start, Step, Turns,
-    files, in_image, is_reordered, over_ssh, secrets,
+    Container, Directives, Flows, GpuRequest, Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start,
+    Step, Turns, files, in_image, is_reordered, over_ssh, secrets,
 };
 use base::nodeset;
 use std::fmt::Write;
@@ -139,7 +139,7 @@ fn render_directives(text: &mut String, d: &Directives, nodes: &[String]) {
 
 fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
     text.push_str("# counters begin: one sampler on every node, ready before the workload starts\n");
-    let mut words = spread(script, 1, None, None, &options_beside(&script.start));
+    let mut words = spread(script, 1, None, None, &options_beside(script.start.gpu_request()));
     words.extend(
         [
             "bash",
@@ -185,12 +185,8 @@ fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
 const SHARES_JOB: [&str; 2] = ["--overlap", "--mem=0"];
 
 /// Options of a step of a job that takes nothing from its workload: no GPU either.
-pub fn options_beside(start: &Start) -> Vec<&'static str> {
-    let without_gpus = match start {
-        Start::Slurm(directives) => directives.gpus.without(),
-        _ => None,
-    };
-    SHARES_JOB.into_iter().chain(without_gpus).collect()
+pub fn options_beside(gpus: GpuRequest) -> Vec<&'static str> {
+    SHARES_JOB.into_iter().chain(gpus.without()).collect()
 }
 
 /// One deadline for all nodes; an ended sampler is not waited for. Listing the folder makes a network file
@@ -262,12 +258,29 @@ fn run_arguments(script: &Script, run: &Run) -> Vec<String> {
         }
         let list = format!("--nodelist=./{}", files::HOSTFILE);
         words.splice(2..2, [list, "--distribution=arbitrary".to_owned()]);
+    } else if matches!(script.start, Start::Slurm(_)) && script.nodes.len() > 1 {
+        words.insert(3, IN_ORDER.trim_start().to_owned());
     }
     if let Some(profile) = &run.profile {
         words.extend(profile_arguments(profile));
     }
     words.extend(run.argv.iter().cloned());
     words
+}
+
+/// From 26.05 on srun numbers ranks along its topology where no distribution is named: `man srun`, `--distribution`, and
+/// CR_NO_DIST_TOPO_BLOCK of `man slurm.conf`. The plan has them along the names of nodes.
+const IN_ORDER: &str = " --distribution=block";
+
+/// The text as versions wrote it whose steps did not share all of their job, nor name a distribution.
+pub(super) fn as_older_versions(text: &str) -> String {
+    let shares = format!(" {}", SHARES_JOB.join(" "));
+    let line = |line: &str| match line.starts_with("srun ") {
+        true if line.ends_with(" &\n") => line.replacen(" --mem=0", "", 1),
+        true => line.replacen(IN_ORDER, "", 1).replacen(&shares, "", 1),
+        false => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(line).collect()
 }
 
 /// What stands before the command of each rank.

@@ -2,6 +2,7 @@
 //! Pure: from how jobs ended and the last lines that they printed to what they share.
 
 use super::CaseData;
+use super::ending::STEP_NOT_STARTED_NEXT;
 use super::gate::Gate;
 use base::nodeset;
 use model::artefact::{
@@ -182,13 +183,15 @@ pub(crate) fn find_in_outcomes(outcomes: &[JobOutcome]) -> Option<&str> {
 fn check(cause: &str, words: &[String], case: &PlannedCase) -> &'static str {
     let says = |signs: &[&str]| words.iter().any(|line| signs.iter().any(|sign| line.contains(sign)));
     if cause == STEP_NOT_STARTED {
-        "`squeue --steps` while a job waits: another step of the job holds its processors, memory or GPUs"
+        STEP_NOT_STARTED_NEXT
     } else if says(&[
         "Unable to contact slurm controller",
         "Socket timed out",
         "Unable to establish controller",
     ]) {
         "`sinfo` on this machine: slurmctld may be down, or slurm.conf may not be the cluster's"
+    } else if says(&["unrecognized option '--overlap'"]) {
+        "jobs need Slurm 20.11 or newer: `sinfo --version`"
     } else if says(&["generic resource", "(gres)"]) {
         "`sinfo -o %G`: this Slurm has no such GRES; see `gpus` in [reach] of the inventory"
     } else if says(&["account", "QOS", "qos", "partition", "Partition"]) {

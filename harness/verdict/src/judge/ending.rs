@@ -148,12 +148,11 @@ pub(super) fn by_end(
 
 /// srun waited until the job ended: what it asked for was another step's of the job.
 pub(super) fn step_not_started(evidence: &str) -> Gate {
-    error(
-        STEP_NOT_STARTED,
-        &format!("no step of the workload started: {evidence}"),
-        "`squeue --steps` while it waits lists the step that holds its nodes; compare `srun` of `[reach]` with `man srun`",
-    )
+    error(STEP_NOT_STARTED, &format!("no step of the workload started: {evidence}"), STEP_NOT_STARTED_NEXT)
 }
+
+/// Of one job and of all jobs of a case.
+pub(super) const STEP_NOT_STARTED_NEXT: &str = "`squeue --steps` while a job waits lists the step that holds its nodes; see `srun` in [reach] of the inventory";
 
 /// Where the partition keeps a job from starting, no node is the reason.
 fn stuck_next(reason: &str) -> &'static str {

@@ -1,7 +1,7 @@
 //! `[reach]` with `via = "kubernetes"`: which pods stand for the nodes, and how long they live without the harness.
 
 use super::ssh::{heartbeat_key, hostfile, mpirun_ranks, read_heartbeat};
-use super::{JobNeeds, JobSite, LaunchPlanner, refuse_shared_gpus};
+use super::{JobNeeds, JobSite, LaunchPlanner};
 use crate::form::{Form, Key, Type, names};
 use crate::inventory::Paths;
 use crate::inventory::read::line_of_text;
@@ -422,13 +422,12 @@ impl LaunchPlanner for KubernetesReach {
                 "its container `{image}` needs Slurm with Pyxis; pods run `image` of `[reach]`"
             ));
         }
-        let tasks = (needs.tasks_per_node > 1).then(|| {
+        (needs.tasks_per_node > 1).then(|| {
             format!(
                 "its `tasks_per_node = {}` needs Slurm: in pods a command runs once on each node",
                 needs.tasks_per_node
             )
-        });
-        tasks.or_else(|| refuse_shared_gpus(needs))
+        })
     }
 
     /// As over ssh, a supervisor runs the same text on every node.

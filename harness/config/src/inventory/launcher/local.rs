@@ -1,6 +1,6 @@
 //! `[reach]` with `via = "local"`: this machine alone. It has no keys.
 
-use super::{JobNeeds, JobSite, LaunchPlanner, refuse_shared_gpus};
+use super::{JobNeeds, JobSite, LaunchPlanner};
 use crate::inventory::Paths;
 use job::script::{Start, start};
 use model::artefact::{Launcher, RunCluster};
@@ -41,10 +41,6 @@ impl LaunchPlanner for ThisMachine {
             ));
         }
         Ok(())
-    }
-
-    fn unsupported(&self, needs: &JobNeeds<'_>) -> Option<String> {
-        refuse_shared_gpus(needs)
     }
 
     fn start(&self, _job: &JobSite<'_>) -> Start {

@@ -78,13 +78,6 @@ impl Default for ReachBy {
     }
 }
 
-/// Why no step of a job can be given some of its GPUs, where Slurm does not start jobs.
-fn refuse_shared_gpus(needs: &JobNeeds<'_>) -> Option<String> {
-    needs
-        .shares_gpus
-        .then(|| "Slurm gives steps of a job their GPUs, and does not start jobs here".to_owned())
-}
-
 /// `[reach]`.
 pub(super) fn form() -> Form {
     let via = Type::OneOf(|_| Launcher::ALL.map(|launcher| launcher.name().to_owned()).to_vec());

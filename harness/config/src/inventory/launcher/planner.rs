@@ -63,6 +63,11 @@ pub trait LaunchPlanner {
         None
     }
 
+    /// Why no step of a job can be given some of its GPUs.
+    fn refuse_shared_gpus(&self) -> Option<String> {
+        Some("Slurm gives steps of a job their GPUs, and does not start jobs here".to_owned())
+    }
+
     /// How the script of a job begins.
     fn start(&self, job: &JobSite<'_>) -> Start;
 
@@ -104,8 +109,6 @@ pub struct JobNeeds<'a> {
     pub mpi: bool,
     /// As the suite has it.
     pub tasks_per_node: u32,
-    /// It asks Slurm for some of the GPUs of its nodes.
-    pub shares_gpus: bool,
 }
 
 /// Where and for how long a job runs.

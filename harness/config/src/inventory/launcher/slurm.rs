@@ -243,9 +243,8 @@ impl LaunchPlanner for SlurmReach {
         }
     }
 
-    fn unsupported(&self, needs: &JobNeeds<'_>) -> Option<String> {
-        let no_gpus = needs.shares_gpus && self.gpu_request() == GpuRequest::None;
-        no_gpus
+    fn refuse_shared_gpus(&self) -> Option<String> {
+        (self.gpu_request() == GpuRequest::None)
             .then(|| "jobs ask for no GPUs here (`gpus = \"none\"`): Slurm knows of none to give".to_owned())
     }
 

@@ -1,6 +1,6 @@
 //! `[reach]` with `via = "ssh"`: how the nodes are connected to, and how long they run without the harness.
 
-use super::{JobNeeds, JobSite, LaunchPlanner, refuse_shared_gpus};
+use super::{JobNeeds, JobSite, LaunchPlanner};
 use crate::form::{Form, Key, Type, names};
 use crate::inventory::Paths;
 use crate::inventory::read::{line_of_text, word_of};
@@ -124,10 +124,6 @@ impl LaunchPlanner for SshReach {
             ));
         }
         Ok(())
-    }
-
-    fn unsupported(&self, needs: &JobNeeds<'_>) -> Option<String> {
-        refuse_shared_gpus(needs)
     }
 
     fn start(&self, _job: &JobSite<'_>) -> Start {

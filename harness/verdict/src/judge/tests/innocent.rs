@@ -80,6 +80,7 @@ fn a_step_that_never_started_is_no_hang_and_blames_no_node() {
         assert_eq!((common.cause.as_str(), common.jobs), (STEP_NOT_STARTED, 2), "{end:?}");
         assert!(common.check.contains("`squeue --steps`"), "{common:?}");
         let of_all = &verdict.verdicts[0];
+        assert_eq!(of_all.next.as_deref(), Some(common.check.as_str()));
         assert_eq!((of_all.status, of_all.cause.as_deref()), (Status::Error, Some(STEP_NOT_STARTED)));
         assert!(of_all.message.contains(&format!("no step of the workload started: {line}")), "{of_all:?}");
         assert!(outcomes.jobs.is_empty(), "{:?}", outcomes.jobs);
