@@ -100,7 +100,7 @@ pub struct Reader {
     looks_like: Option<&'static str>,
     /// How many network cards each host is to have.
     nics: Option<u64>,
-    /// Calls and lines of communicators that torn lines may have lost.
+    /// Calls and lines of communicators that torn lines may have lost, where it is not known of which process.
     lost: u64,
     clocks_back: usize,
     findings: Vec<Finding>,
@@ -228,7 +228,15 @@ impl Reader {
             let Some(second) = line::split(second) else { return };
             line = second;
         }
-        self.lost += 1;
+        self.lose(None, 1);
+    }
+
+    /// Counts what torn lines may have lost of a process; where it is not known, of any.
+    fn lose(&mut self, process: Option<u32>, lines: u64) {
+        match process.and_then(|process| self.tally.processes.get_mut(process)) {
+            Some(process) => process.lost += lines,
+            None => self.lost += lines,
+        }
     }
 
     /// What one process says; of a broken line the end may be missing.
@@ -267,14 +275,15 @@ impl Reader {
                 self.understood += 1;
                 self.cut += u64::from(is_long && said == Said::Known);
                 // Whose it is was torn off.
-                self.lost += u64::from(process.is_none() && matches!(said, Said::Call(_) | Said::Setup(_)));
+                let is_stray = process.is_none() && matches!(said, Said::Call(_) | Said::Setup(_));
                 // Without its end the line of a communicator does not say how far that came.
-                self.lost += u64::from(is_broken && said == Said::Known && line.text.contains(" comm 0x"));
+                let is_open = is_broken && said == Said::Known && line.text.contains(" comm 0x");
+                self.lose(process, u64::from(is_stray) + u64::from(is_open));
                 self.said(&said, line, process, piece);
             }
             Err(why) => {
                 self.cut += u64::from(is_long);
-                self.lost += u64::from(is_broken && line::may_count(line.text));
+                self.lose(process, u64::from(is_broken && line::may_count(line.text)));
                 self.not_understood(why, line.text, process, piece);
             }
         }

@@ -254,6 +254,32 @@ fn a_rank_is_not_behind_by_calls_that_torn_lines_may_have_lost() {
 }
 
 #[test]
+fn a_torn_line_leaves_communicators_of_other_processes_compared() {
+    // Ranks 0 and 1 are one communicator, the next two processes another: its second rank makes another call.
+    let of_others =
+        |text: String| text.replace("a:100:", "a:102:").replace("a:101:", "a:103:").replace("0xabc", "0xdef");
+    let (ours, theirs) = (called(0, 2, "AllReduce", 4, 0), called(1, 2, "AllReduce", 4, 0));
+    let whole = begun(0, 2) + &begun(1, 2) + &ours + &theirs;
+    let differs = begun(0, 2) + &begun(1, 2) + &ours + &called(1, 2, "AllGather", 4, 0);
+    // A call that another process breaks into, and one behind a torn name of the host.
+    let (front, rest) = ours.split_at_checked("a:100:200 [0] NCCL INFO AllRed".len()).expect("longer");
+    let broken = front.to_owned() + &line(1, "Connected all rings") + rest;
+    let host = |text: String| text.replace("a:10", "node-a:10");
+    let torn_name = host(ours.clone()).replacen("node-a", "e-a", 1);
+    for torn in [host(broken), torn_name] {
+        let found = log(&(host(whole.clone() + &of_others(differs.clone())) + &torn));
+        let differing: Vec<_> =
+            found.findings.iter().filter(|it| it.code == "nccl-sequence-differs").collect();
+        assert_eq!(differing.len(), 1, "{torn}: {:?}", found.findings);
+        assert!(differing[0].message.contains("0xdef"), "{}", differing[0].message);
+    }
+    // Of the process whose line was torn nothing is compared.
+    let torn_name = host(theirs).replacen("node-a", "e-a", 1);
+    let found = log(&(host(differs) + &torn_name));
+    assert_eq!(codes(&found), ["nccl-torn", "nccl-sequence-not-compared"]);
+}
+
+#[test]
 fn a_line_that_was_torn_may_be_the_one_that_says_that_a_rank_is_complete() {
     let begun_late = begun(1, 2);
     let (front, rest) = begun_late.split_at_checked(begun_late.len() - "LETE\n".len()).expect("longer");
