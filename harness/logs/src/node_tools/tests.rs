@@ -82,6 +82,44 @@ fn results_by_gpu_of_dcgm_4_stand_below_the_test() {
     assert_eq!(dcgm::read(&table).expect("read").results[1].why, ["page faults"]);
 }
 
+/// As `dcgmi/Diag.cpp` of DCGM 2, 3 and 4 prints it.
+#[test]
+fn each_word_for_a_result_of_dcgm_is_known() {
+    let table = format!(
+        "{HEAD}| memory | Pass - GPUs: 0 |\n|  | Fail - GPU: 1 |\n|  | Warn - GPU: 2 |\n|  | Skip - GPU: 3 |\n\
+         | pcie | Warn |\n|  | GPU0: Pass |\n|  | GPU1: Fail |\n| Warning: GPU1 | slow |\n|  | GPU2: |\n\
+         | nvbandwidth |  |\n|  | GPU0: |\n| Targeted Power | Warning - All |\n| Targeted Stress | Not Run |\n+-----+-----+\n"
+    );
+    let expected = [
+        ("memory", Some(0), Status::Pass),
+        ("memory", Some(1), Status::Fail),
+        ("memory", Some(2), Status::Warn),
+        ("memory", Some(3), Status::Skip),
+        ("pcie", Some(0), Status::Pass),
+        // By GPU, DCGM 4 prints a warning as a failure.
+        ("pcie", Some(1), Status::Warn),
+        ("pcie", Some(2), Status::Skip),
+        ("nvbandwidth", Some(0), Status::Skip),
+        ("Targeted Power", None, Status::Warn),
+        ("Targeted Stress", None, Status::Skip),
+    ];
+    assert_eq!(results(&table), expected.map(|(test, gpu, status)| (test.to_owned(), gpu, status)));
+    for (word, status) in [
+        ("Pass", Status::Pass),
+        ("Fail", Status::Fail),
+        ("Warn", Status::Warn),
+        ("Warning", Status::Warn),
+        ("Skip", Status::Skip),
+        ("Not Run", Status::Skip),
+        ("", Status::Skip),
+    ] {
+        let json = format!(
+            r#"{{"DCGM Diagnostic": {{"test_categories": [{{"tests": [{{"name": "pcie", "results": [{{"gpu_id": 0, "status": "{word}"}}]}}]}}]}}}}"#
+        );
+        assert_eq!(results(&json), [("pcie".to_owned(), Some(0), status)], "{word}");
+    }
+}
+
 /// DCGM 4.2 to 4.5 on sound nodes: the program of a test wrote more than DCGM reads, or a GPU was not idle yet.
 #[test]
 fn a_test_of_dcgm_that_measured_nothing_is_no_failure_and_no_pass() {

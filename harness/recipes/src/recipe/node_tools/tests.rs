@@ -8,10 +8,14 @@ use std::fmt::Write as _;
 
 /// What a recipe makes of an output of one node.
 fn run_on(spec: &RecipeSpec<'_>, text: &str, code: i32) -> Output {
+    run_at(2, spec, text, code)
+}
+
+fn run_at(level: u32, spec: &RecipeSpec<'_>, text: &str, code: i32) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("stdout");
     std::fs::write(&path, text).expect("written");
-    let workload = Workload::NodeTool { seconds: Some(3600), level: Some(2) };
+    let workload = Workload::NodeTool { seconds: Some(3600), level: Some(level) };
     let mut job: JobInput = testing::job(workload, &[], |_| "n1".to_owned(), 0);
     job.nodes = vec!["n1".to_owned()];
     job.exit_code = Some(code);
@@ -79,6 +83,20 @@ fn a_test_of_dcgm_that_measured_nothing_blames_nothing_and_passes_nothing() {
     let internal = r#""results": [], "test_summary": {"status": "Fail", "warnings": [{"warning": "There was an internal error during the test: 'x'"}]}"#;
     let output = run_on(&dcgm_diag::SPEC, &of("pcie", internal), 226);
     assert!(output.metrics.is_empty() && !output.data_wrong, "{:?}", lines(&output));
+}
+
+#[test]
+fn tests_of_dcgm_that_did_not_run_pass_nothing() {
+    let head = "+-----+-----+\n| Diagnostic                | Result           |\n+=====+=====+\n+-----  Deployment  ---+-----+\n";
+    let of = |rows: &str| lines(&run_at(1, &dcgm_diag::SPEC, &format!("{head}{rows}+-----+-----+\n"), 0));
+    // GPU 1 was detached.
+    let skipped = "dcgm-skipped: test `software` of DCGM was skipped";
+    let of_gpu = "tool-not-measured: no test of DCGM has a result for it";
+    let expected = ["dcgm.node_failed 0", "dcgm.failed gpu0 0", skipped, of_gpu];
+    assert_eq!(of("| software | Pass |\n| | GPU0: Pass |\n| | GPU1: |\n"), expected);
+    let none = "tool-not-measured: no test of DCGM has a result";
+    assert_eq!(of("| software | |\n| | GPU0: |\n"), [skipped, none]);
+    assert_eq!(of("| software | Skip - All |\n"), [skipped, none]);
 }
 
 #[test]
