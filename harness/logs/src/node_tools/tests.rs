@@ -360,6 +360,33 @@ fn a_gpu_that_stands_still_keeps_no_rate() {
 }
 
 #[test]
+fn the_end_of_one_burn_is_no_end_of_another() {
+    let progress =
+        |part: u32| format!("{part}.0%  proc'd: {} (500 Gflop/s)   errors: 0   temps: 38 C \n", part + 1);
+    let whole = progress(10) + &progress(90) + "done\n\nTested 1 GPUs:\n\tGPU 0: OK\n";
+    assert_eq!(burn(&whole).gpus[0].ok, Some(true));
+    // Killed before its end, with the output of a run before it; and lines in another order.
+    for text in [whole.clone() + &progress(20), progress(50) + &whole, progress(95) + &whole] {
+        let why = gpu_burn::read(text.as_bytes()).expect("in memory").expect_err(&text);
+        assert_eq!(why, "gpu-burn's progress goes back: it ran more than once");
+    }
+}
+
+#[test]
+fn a_second_json_document_is_not_passed_over() {
+    let of = |status: &str| {
+        format!(
+            r#"{{"DCGM Diagnostic": {{"test_categories": [{{"tests": [{{"name": "pcie", "results": [{{"gpu_id": 0, "status": "{status}"}}]}}]}}]}}}}"#
+        )
+    };
+    let more = "printed more than one JSON document: it ran more than once";
+    let why = dcgm::read(&format!("{}\n{}\n", of("Pass"), of("Fail"))).expect_err("two documents");
+    assert_eq!(why, format!("dcgmi {more}"));
+    // A note behind it is none.
+    assert!(dcgm::read(&format!("{}\nSuccessfully ran {{1}}\n", of("Pass"))).is_ok());
+}
+
+#[test]
 fn a_line_of_progress_that_is_cut_counts_for_nothing() {
     let read = burn("\r10.0%  proc'd: 10 (500 Gflop/s)   errors: 0   temps: 38 C \r20.0%  proc'd: 20 (5");
     assert_eq!(read.gpus[0].rates.iter().flatten().count(), 1);
