@@ -255,6 +255,9 @@ impl Diagnosis {
                 push(gpu, status, warnings(&result.warnings))?;
             }
         }
+        if test.results.is_empty() && test.test_summary.is_none() {
+            push(None, NOT_RUN, Vec::new())?;
+        }
         // What the summary alone knows concerns no GPU that is named.
         if let Some(summary) = &test.test_summary {
             let status = status(&summary.status)?;

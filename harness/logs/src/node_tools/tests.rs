@@ -118,6 +118,9 @@ fn each_word_for_a_result_of_dcgm_is_known() {
         );
         assert_eq!(results(&json), [("pcie".to_owned(), Some(0), status)], "{word}");
     }
+    // In JSON it then has its name alone.
+    let json = r#"{"DCGM Diagnostic": {"test_categories": [{"tests": [{"name": "nvbandwidth"}]}]}}"#;
+    assert_eq!(results(json), [("nvbandwidth".to_owned(), None, Status::Skip)]);
 }
 
 /// DCGM 4.2 to 4.5 on sound nodes: the program of a test wrote more than DCGM reads, or a GPU was not idle yet.
@@ -564,6 +567,17 @@ fn errors_of_newer_links_are_counted() {
         let states = super::gpu_state::read(text.as_bytes()).expect("in memory").expect("read");
         assert_eq!(states.gpus[&0].link_errors, Some(errors), "{name}");
     }
+}
+
+#[test]
+fn the_end_of_one_file_of_states_is_no_end_of_another() {
+    let (cut, _) = STATE.split_once("at after").expect("longer");
+    let during = "at during 140.00\nrow 0, 16, 16, 0x0000000000000004, 9, No\n";
+    let why =
+        |text: String| super::gpu_state::read(text.as_bytes()).expect("in memory").expect_err("refused");
+    let lines = [STATE.to_owned() + cut, cut.to_owned() + STATE, STATE.to_owned() + during].map(why);
+    let two = "two runs wrote the file of GPU states";
+    assert_eq!(lines, [two, two, "lines stand behind the end of the GPU states"]);
 }
 
 #[test]
