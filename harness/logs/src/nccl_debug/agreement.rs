@@ -87,11 +87,13 @@ fn sequences(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
         }
         let has_hole = |process: u32| tally.processes.get(process).is_some_and(|process| process.has_hole);
         let is_torn = it.members.values().any(|member| has_hole(member.process));
-        // A rank that is behind by no more calls than torn lines lost may have made them all.
+        // A rank that is behind by no more calls than torn lines lost may have made them all; and one that is not behind
+        // may have made fewer than one whose lines were torn.
+        let called = it.nranks > 1 && it.members.values().any(|member| member.calls > 0);
         let calls = || it.members.values().map(|member| member.calls);
         let behind = calls().max().unwrap_or_default() - calls().min().unwrap_or_default();
         let lost = lost_lines(reader, it.members.values().map(|member| member.process));
-        let is_explained = lost > 0 && (it.difference.is_some() || (1..=lost).contains(&behind));
+        let is_explained = lost > 0 && called && (it.difference.is_some() || behind <= lost);
         if is_torn || is_explained {
             // Behind a call that cannot be read, every other one would seem to differ.
             holes += 1;
@@ -112,9 +114,8 @@ fn sequences(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
             checks.mismatches += 1;
             continue;
         }
-        let called = it.members.values().any(|member| member.calls > 0);
         let is_complete = it.members.len() as u64 >= it.nranks && !it.beyond;
-        if called && it.nranks > 1 {
+        if called {
             checks.compared += u64::from(is_complete);
             checks.not_compared += u64::from(!is_complete);
         }
@@ -169,10 +170,14 @@ fn unmatched(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
         // Unknown where the rank's log is missing or has a garbled line.
         let process = |rank: &u64| Some(tally.processes.get(it.members.get(rank)?.process)?.has_hole);
         let is_complete = process(from) == Some(false) && process(to) == Some(false);
-        checks.pairs += u64::from(is_complete);
         let members = [from, to].into_iter().filter_map(|rank| it.members.get(rank));
         let lost = lost_lines(reader, members.map(|member| member.process));
-        if !is_complete || pair.sends.abs_diff(pair.receives) <= lost {
+        let apart = pair.sends.abs_diff(pair.receives);
+        // What torn lines lost may be the messages that lack, or one too many.
+        let is_compared = is_complete && (lost == 0 || apart > lost);
+        checks.pairs += u64::from(is_compared);
+        checks.pairs_not_compared += u64::from(!is_compared);
+        if !is_compared || apart == 0 {
             continue;
         }
         checks.unmatched += 1;

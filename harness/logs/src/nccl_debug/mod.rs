@@ -174,6 +174,7 @@ impl Reader {
                     let process = *process;
                     if let Some(process) = process.and_then(|it| self.tally.processes.get_mut(it)) {
                         process.lines += 1;
+                        process.counted += 1;
                     }
                     let stamp =
                         stamp.and_then(|(from, to)| parsed.chunk.bytes.get(from as usize..to as usize));
@@ -239,6 +240,24 @@ impl Reader {
         }
     }
 
+    /// Counts a call of a process that is not known as lost by each that has a communicator of this handle; where none
+    /// has, by any.
+    fn lose_of_handle(&mut self, comm: u64) {
+        let Some(processes) = self.tally.communicators.with_handle(comm) else { return self.lose(None, 1) };
+        for process in processes {
+            if let Some(process) = self.tally.processes.get_mut(*process) {
+                process.lost += 1;
+            }
+        }
+    }
+
+    /// Counts a line of a process that may be a call, or of the life of a communicator.
+    fn count(&mut self, process: Option<u32>, may_count: bool) {
+        if let Some(process) = process.and_then(|process| self.tally.processes.get_mut(process)) {
+            process.counted += u64::from(may_count);
+        }
+    }
+
     /// What one process says; of a broken line the end may be missing.
     fn entry(&mut self, line: &DebugLine, piece: &Piece, is_long: bool, is_broken: bool) {
         self.of_nccl += 1;
@@ -274,16 +293,27 @@ impl Reader {
             Ok(said) => {
                 self.understood += 1;
                 self.cut += u64::from(is_long && said == Said::Known);
-                // Whose it is was torn off.
-                let is_stray = process.is_none() && matches!(said, Said::Call(_) | Said::Setup(_));
+                let of_handle = match &said {
+                    Said::Call(call) => Some(call.comm),
+                    Said::Setup(setup) => Some(setup.comm),
+                    _ => None,
+                };
                 // Without its end the line of a communicator does not say how far that came.
-                let is_open = is_broken && said == Said::Known && line.text.contains(" comm 0x");
-                self.lose(process, u64::from(is_stray) + u64::from(is_open));
+                let is_open = said == Said::Known && line.text.contains(" comm 0x");
+                self.lose(process, u64::from(is_broken && is_open));
+                match (of_handle, process) {
+                    // Whose it is was torn off.
+                    (Some(comm), None) if line.host.is_empty() => self.lose_of_handle(comm),
+                    (Some(_), None) => self.lose(None, 1),
+                    _ => self.count(process, of_handle.is_some() || is_open),
+                }
                 self.said(&said, line, process, piece);
             }
             Err(why) => {
                 self.cut += u64::from(is_long);
-                self.lose(process, u64::from(is_broken && line::may_count(line.text)));
+                let may_count = line::may_count(line.text);
+                self.lose(process, u64::from(is_broken && may_count));
+                self.count(process, may_count);
                 self.not_understood(why, line.text, process, piece);
             }
         }

@@ -18,6 +18,8 @@ pub(super) struct Process {
     /// The last time stamp as digits, to see a clock that goes back.
     pub clock: u64,
     pub lines: u64,
+    /// Those that may be calls, or of the life of communicators.
+    pub counted: u64,
     /// Whether it logged that it began a communicator.
     pub has_begun: bool,
     pub has_warned: bool,

@@ -87,7 +87,7 @@ impl Reader {
         let processes = &mut self.tally.processes;
         let of_torn = processes.all().iter().filter(|it| torn.contains_key(&it.host));
         let of_torn: Vec<(String, u64, u64)> =
-            of_torn.map(|it| (it.host.clone(), it.pid, it.lines)).collect();
+            of_torn.map(|it| (it.host.clone(), it.pid, it.counted)).collect();
         for (at, (name, pid, lines)) in of_torn.into_iter().enumerate() {
             let may_be = |host: &str| !torn.contains_key(host) && is_part(&name, host);
             if at >= MOST || !processes.lose(&name, pid, lines, may_be) {

@@ -279,6 +279,22 @@ fn a_torn_line_leaves_communicators_of_other_processes_compared() {
     assert_eq!(codes(&found), ["nccl-torn", "nccl-sequence-not-compared"]);
 }
 
+/// The second rank lacks a call, or a message, and a torn line of the first one makes them look equal.
+#[test]
+fn a_torn_line_does_not_hide_that_a_rank_made_fewer_calls() {
+    let call = called(0, 2, "AllReduce", 4, 0);
+    let (_, rest) = call.split_once(":200 ").expect("a process");
+    let torn = format!("00 {rest}");
+    let equal = |calls: [&str; 2]| begun(0, 2) + &begun(1, 2) + calls[0] + calls[1] + &torn;
+    let calls = [0, 1].map(|rank| called(rank, 2, "AllReduce", 4, 0));
+    let found = log(&equal([&calls[0], &calls[1]]));
+    assert_eq!((found.checks.compared, found.checks.not_compared), (0, 1));
+    assert_eq!(codes(&found), ["nccl-sequence-not-compared"]);
+    let messages = [called(0, 2, "Send", 4, 1), called(1, 2, "Recv", 4, 0)];
+    let found = log(&equal([&messages[0], &messages[1]]));
+    assert_eq!((found.checks.pairs, found.checks.pairs_not_compared, found.checks.unmatched), (0, 1, 0));
+}
+
 #[test]
 fn a_line_that_was_torn_may_be_the_one_that_says_that_a_rank_is_complete() {
     let begun_late = begun(1, 2);
