@@ -120,7 +120,7 @@ fn each_word_for_a_result_of_dcgm_is_known() {
     }
     // In JSON it then has its name alone.
     let json = r#"{"DCGM Diagnostic": {"test_categories": [{"tests": [{"name": "nvbandwidth"}]}]}}"#;
-    assert_eq!(results(json), [("nvbandwidth".to_owned(), None, Status::Skip)]);
+    assert_eq!(results(json), [("nvbandwidth".to_owned(), None::<u32>, Status::Skip)]);
 }
 
 /// DCGM 4.2 to 4.5 on sound nodes: the program of a test wrote more than DCGM reads, or a GPU was not idle yet.
