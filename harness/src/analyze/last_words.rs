@@ -49,7 +49,7 @@ fn rank(file: &CollectedFile) -> Option<u8> {
     match file.kind {
         FileKind::Stderr | FileKind::Log if name.starts_with("gpu") && name.ends_with(".err") => Some(0),
         FileKind::Stderr => Some(1),
-        FileKind::Log => Some(2),
+        FileKind::Log if !super::is_of_sampler(file) => Some(2),
         _ => None,
     }
 }

@@ -16,9 +16,9 @@ use metric::finding::Finding;
 use metric::lacks::NotComparable;
 use metric::{Dim, Dims, Metric, Metrics};
 use model::artefact::{
-    Analysis, CaseJobs, Change, Collected, Ended, FileKind, Format, INTERNAL_ERROR, InstanceFacts,
-    JobAnalysis, JobRecord, PlannedCase, PlannedJob, Probe, ProbedNode, STEP_NOT_STARTED, Unfit, Value,
-    WorkloadFacts, WorkloadFailure,
+    Analysis, CaseJobs, Change, Collected, CollectedFile, Ended, FileKind, Format, INTERNAL_ERROR,
+    InstanceFacts, JobAnalysis, JobRecord, PlannedCase, PlannedJob, Probe, ProbedNode, STEP_NOT_STARTED,
+    Unfit, Value, WorkloadFacts, WorkloadFailure,
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe::training_log::torch_failure::EXCEPTION;
@@ -390,12 +390,18 @@ fn launcher_blame(
     if planned.files.iter().any(|file| file.name == files::AGENT) {
         blame = blame.in_pods();
     }
-    for file in files.filter(|file| matches!(file.kind, FileKind::Stderr | FileKind::Log)) {
+    let may_blame = |file: &&CollectedFile| matches!(file.kind, FileKind::Stderr | FileKind::Log);
+    for file in files.filter(|file| may_blame(file) && !is_of_sampler(file)) {
         if let Ok(opened) = File::open(folder.join(&file.path)) {
             blame.read(BufReader::new(opened), file.node.as_deref());
         }
     }
     blame.failure()
+}
+
+/// What ended the steps of samplers did not end the workload's.
+fn is_of_sampler(file: &CollectedFile) -> bool {
+    file.path.rsplit('/').next() == Some(files::SAMPLER_LOG)
 }
 
 /// Of a job that ended while srun waited to start its workload: no node had to do with that. A node that was lost says more.
@@ -493,6 +499,44 @@ mod tests {
         // Who it was is known by nothing else.
         assert_eq!(of(None, "Cuda failure common.cu:77 'out of memory'").as_deref(), Some("n1"));
         assert_eq!(of(Some("pod-7"), said).as_deref(), Some("n1"));
+    }
+
+    #[test]
+    fn what_ended_a_sampler_is_not_why_the_workload_died() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let expired =
+            "srun: error: Task launch for StepId=4.0 failed on node p5-001: Job credential expired\n";
+        let died = "srun: error: p5-002: task 8: Segmentation fault (core dumped)\n";
+        std::fs::write(folder.path().join(files::SAMPLER_LOG), expired).expect("written");
+        std::fs::write(folder.path().join(files::STDERR), died).expect("written");
+        let planned = fixture::plan().cases.remove(0).jobs.remove(0);
+        let file = |name: &str, kind| CollectedFile {
+            job: planned.name.clone(),
+            path: name.to_owned(),
+            kind,
+            node: None,
+            part: None,
+            rank: None,
+            bytes: 1,
+            sha256: String::new(),
+            redacted: 0,
+        };
+        let files = [file(files::SAMPLER_LOG, FileKind::Log), file(files::STDERR, FileKind::Stderr)];
+        let end = Ended::Exited { code: 139 };
+        let collected = |files: &[CollectedFile]| Collected {
+            format: Format,
+            files: files.to_vec(),
+            missing: Vec::new(),
+            changed: Vec::new(),
+            simulated: Vec::new(),
+        };
+        let blamed = |files: &[CollectedFile]| {
+            let blamed = launcher_blame(&planned, &end, &collected(files), folder.path());
+            blamed.map(|failure| (failure.cause, failure.node.unwrap_or_default()))
+        };
+        assert_eq!(blamed(&files), Some(("rank-died".to_owned(), "p5-002".to_owned())));
+        assert_eq!(blamed(&files[..1]), None);
+        assert!(last_words::collect(&planned, &end, &collected(&files[..1]), folder.path()).is_empty());
     }
 
     #[test]

@@ -92,6 +92,10 @@ pub(super) fn ended(end: Ended) -> CaseJobs {
 }
 
 fn collect_with(end: Ended) -> Collected {
+    collect_case(&case(), end)
+}
+
+fn collect_case(case: &PlannedCase, end: Ended) -> Collected {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir_all(folder.path().join("suites")).expect("suites");
     std::fs::create_dir_all(folder.path().join("inventory")).expect("inventory");
@@ -107,7 +111,7 @@ fn collect_with(end: Ended) -> Collected {
     let jobs = ended(end);
     let folders = Folders { reach: &files, launcher: Launcher::Slurm, nodes: &[] };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
-    let collected = runtime.block_on(collect(&case(), &jobs, folders, None, &store)).expect("collected");
+    let collected = runtime.block_on(collect(case, &jobs, folders, None, &store)).expect("collected");
     for file in &collected.files {
         assert!(store.case("c").join(&file.path).is_file(), "{}", file.path);
     }
@@ -132,6 +136,29 @@ fn what_is_absent_empty_or_unreadable_is_named_and_what_may_be_absent_is_not() {
     assert_eq!(missing, wanted);
     let refused = collected.missing.iter().filter(|file| file.refused).map(|file| file.name.as_str());
     assert_eq!(refused.collect::<Vec<_>>(), ["broken", "broken-err"]);
+}
+
+#[test]
+fn an_empty_stdout_is_missing_only_where_another_rank_than_rank_0_prints() {
+    let missing = |program: &str, printed: &str| {
+        let mut case = case();
+        case.workload =
+            WorkloadFacts::Training { program: program.to_owned(), facts: metric::TrainingFacts::default() };
+        let of_node = |name: &str| ExpectedFile {
+            name: name.to_owned(),
+            kind: FileKind::Stdout,
+            node: None,
+            part: None,
+            rank: None,
+        };
+        case.jobs[0].expected = [printed, "empty"].map(of_node).into();
+        let collected = collect_case(&case, Ended::Exited { code: 0 });
+        collected.missing.into_iter().map(|file| format!("{}: {}", file.name, file.why)).collect::<Vec<_>>()
+    };
+    assert_eq!(missing("torch-ddp", "good"), Vec::<String>::new());
+    assert_eq!(missing("torchrun", "good"), ["empty: empty"]);
+    // Rank 0 printed nothing either.
+    assert_eq!(missing("torch-ddp", "gone"), ["gone: not there", "empty: empty"]);
 }
 
 /// A file that comes in two goes: the first breaks off.

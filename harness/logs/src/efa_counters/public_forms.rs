@@ -4,8 +4,9 @@
 use super::NotUnderstood;
 use super::escapes::decimal;
 use serde::Serialize;
-use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All counters of one device since its driver was loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,6 +47,7 @@ pub fn read_totals(text: &[u8], file: &str) -> Result<Vec<Totals>, NotUnderstood
 /// `link DEVICE/PORT`, then names and values; with `-p` each pair on a line of its own.
 fn read_statistic(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
     let mut devices: Vec<Totals> = Vec::new();
+    let mut named = BTreeSet::new();
     for (line, number) in text.lines().zip(1..) {
         let bad = |why: String| NotUnderstood { file: file.to_owned(), line: number, why };
         let mut words = line.split_whitespace();
@@ -53,6 +55,9 @@ fn read_statistic(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> 
             let value = words.next().ok_or_else(|| bad(format!("no value: `{name}`")))?;
             if name == "link" {
                 let (device, _) = value.split_once('/').ok_or_else(|| bad(format!("no port: `{value}`")))?;
+                if !named.insert(device) {
+                    return Err(bad(listed_twice(device)));
+                }
                 devices.push(Totals { device: device.to_owned(), counters: BTreeMap::new() });
                 continue;
             }
@@ -68,26 +73,64 @@ fn read_statistic(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> 
     whole(devices, file)
 }
 
+/// Two readings, or those of two nodes: neither is the total.
+fn listed_twice(device: &str) -> String {
+    format!("device is listed twice: `{device}`")
+}
+
+/// The fields of a port in their order: a map would keep the last of two of one name.
+struct Link(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Link {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Link, D::Error> {
+        from.deserialize_map(LinkFields)
+    }
+}
+
+struct LinkFields;
+
+impl<'de> Visitor<'de> for LinkFields {
+    type Value = Link;
+
+    fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str("an object for each port")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Link, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(field) = access.next_entry()? {
+            fields.push(field);
+        }
+        Ok(Link(fields))
+    }
+}
+
 /// The same as JSON (`rdma -j statistic show`): an object for each port, with its counters beside its name.
 fn read_json(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
     let bad = |why: String| NotUnderstood { file: file.to_owned(), line: 1, why };
-    let links: Vec<Map<String, Value>> = serde_json::from_str(text)
+    let links: Vec<Link> = serde_json::from_str(text)
         .map_err(|error| bad(format!("broken JSON of `rdma statistic`: {error}")))?;
-    let mut devices = Vec::new();
-    for link in links {
-        let device = link.get("ifname").and_then(Value::as_str);
-        let device = device.ok_or_else(|| bad("`ifname` is missing".to_owned()))?.to_owned();
+    let mut devices: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+    for Link(fields) in links {
+        let mut names = BTreeSet::new();
+        if let Some((name, _)) = fields.iter().find(|(name, _)| !names.insert(name.as_str())) {
+            return Err(bad(format!("duplicate counter: `{name}`")));
+        }
+        let device = fields.iter().find(|(name, _)| name == "ifname").and_then(|(_, value)| value.as_str());
+        let device = device.ok_or_else(|| bad("`ifname` is missing".to_owned()))?;
         let mut counters = BTreeMap::new();
-        for (name, value) in &link {
+        for (name, value) in &fields {
             if matches!(name.as_str(), "ifindex" | "ifname" | "port") {
                 continue;
             }
             let value = value.as_u64().ok_or_else(|| bad(format!("not a whole number: `{name}`")))?;
             counters.insert(name.clone(), value);
         }
-        devices.push(Totals { device, counters });
+        if devices.insert(device.to_owned(), counters).is_some() {
+            return Err(bad(listed_twice(device)));
+        }
     }
-    whole(devices, file)
+    whole(devices.into_iter().map(|(device, counters)| Totals { device, counters }).collect(), file)
 }
 
 /// What `more` prints of several files: a line of colons, the path, a line of colons, and the value.

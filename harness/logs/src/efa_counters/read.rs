@@ -3,7 +3,7 @@
 
 use super::escapes::{decimal, fixed, unescape};
 use super::{BadReading, Capture, Clock, Device, End, MissingCounter, NotUnderstood, Phase, Reading, Reason};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Read};
 
 /// Longer lines are none of the sampler's: it has a few dozen columns.
@@ -102,6 +102,10 @@ impl Reader {
             "interval_s" => self.capture.interval_cs = time(rest, 2)?,
             "columns" if !rest.is_empty() => {
                 self.capture.columns = rest.split(' ').map(name).collect::<Result<_, _>>()?;
+                let mut named = HashSet::new();
+                if let Some(counter) = self.capture.columns.iter().find(|counter| !named.insert(*counter)) {
+                    return Err(format!("duplicate counter: `{}`", shortened(counter)));
+                }
             }
             "begin" => {
                 let [wall, uptime] = split_words(rest)?;

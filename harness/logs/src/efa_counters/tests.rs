@@ -19,8 +19,9 @@ fn capture() -> impl Strategy<Value = Capture> {
     let devices = prop::collection::btree_map(name(), any::<Option<u64>>(), 0..4).prop_map(|devices| {
         devices.into_iter().map(|(name, lifespan_ms)| Device { name, lifespan_ms }).collect::<Vec<_>>()
     });
-    let head = (name(), name(), any::<u64>(), clock(), prop::collection::vec(name(), 0..5), devices);
+    let head = (name(), name(), any::<u64>(), clock(), prop::collection::btree_set(name(), 0..5), devices);
     head.prop_flat_map(|(node, root, interval_cs, begin, columns, devices)| {
+        let columns: Vec<String> = columns.into_iter().collect();
         let values = prop::collection::vec(any::<Option<u64>>(), columns.len());
         let reading = (phase(), any::<u64>(), 0..devices.len().max(1), values)
             .prop_map(|(phase, uptime_cs, device, values)| Reading { phase, uptime_cs, device, values });
@@ -116,6 +117,7 @@ fn what_is_not_understood_is_named_with_its_line() {
             "f:8: value is not a counter: `18446744073709551616`",
         ),
         (&format!("{HEAD}device d0 lifespan_ms=-\n"), "f:8: device is listed twice: `d0`"),
+        (&HEAD.replace("rx_bytes", "tx_bytes"), "f:5: duplicate counter: `tx_bytes`"),
         (&format!("{HEAD}bash: warning\n"), "f:8: unknown first word: `bash:`"),
         (&format!("{HEAD}unreadable %4\n"), "f:8: `%` without two digits: `%4`"),
     ];
@@ -176,6 +178,9 @@ fn totals_that_are_cut_or_contradict_each_other_are_refused_with_their_line() {
         ("link d/1 a 1 b", "f:1: no value: `b`"),
         ("link d/1 a 1\nlink e/1\n", "f:1: no counter of e"),
         ("link d/1 a 1 a 2", "f:1: duplicate counter: `a`"),
+        ("link d/1 a 1\nlink e/1 a 2\nlink d/1 a 3\n", "f:3: device is listed twice: `d`"),
+        ("[{\"ifname\":\"d\",\"a\":1},{\"ifname\":\"d\",\"a\":2}]", "f:1: device is listed twice: `d`"),
+        ("[{\"ifname\":\"d\",\"a\":1,\"a\":2}]", "f:1: duplicate counter: `a`"),
         ("link d a 1", "f:1: no port: `d`"),
         ("link d/1 a -1", "f:1: not a whole number: `a -1`"),
         (&format!("{colons}{path}{colons}"), "f:3: no value: `a` of d"),

@@ -70,6 +70,9 @@ pub enum GapKind {
     NotUnderstood,
 }
 
+/// How the script reports that no attempt ended well.
+const GAVE_UP: &str = "not-connected ";
+
 /// Of what a tool printed, in characters.
 const MOST_WORDS: usize = 200;
 
@@ -81,7 +84,7 @@ pub fn read(text: &[u8], file: &str) -> Result<Flow, FlowGap> {
     }
     let mut perftest = perftest::Table::default();
     let mut fabtests = fabtests::Table::default();
-    let (mut found, mut refused) = (None, None);
+    let (mut found, mut refused, mut gave_up) = (None, None, None);
     let mut number = 0;
     for whole in text.split_inclusive(|byte| *byte == b'\n') {
         number += 1;
@@ -104,6 +107,9 @@ pub fn read(text: &[u8], file: &str) -> Result<Flow, FlowGap> {
         if let Some(reason) = line.strip_prefix("not-started ") {
             return Err(gap(GapKind::NoOutput, reason.to_owned(), Some(number)));
         }
+        if line.starts_with(GAVE_UP) {
+            gave_up = Some(number);
+        }
         if let Some(reason) = refusal(line) {
             refused = refused.or(Some((reason, number)));
             continue;
@@ -120,6 +126,10 @@ pub fn read(text: &[u8], file: &str) -> Result<Flow, FlowGap> {
     }
     let begun = perftest.begun() || fabtests.begun();
     match (found, refused) {
+        // The tool ended badly behind its rate, or the rate is another attempt's.
+        (Some(_), _) if gave_up.is_some() => {
+            Err(gap(GapKind::NotUnderstood, "a rate beside `not-connected`".to_owned(), gave_up))
+        }
         (Some(flow), _) => Ok(flow),
         (None, Some((reason, line))) => Err(gap(GapKind::NotConnected, reason, Some(line))),
         (None, None) if begun || !text.ends_with(b"\n") => {
@@ -256,7 +266,7 @@ fn begins(text: &str) -> bool {
 
 /// The script's own line on a flow that it gave up, or a tool's words where both streams went to one file.
 fn refusal(line: &str) -> Option<String> {
-    if let Some(reason) = line.strip_prefix("not-connected ") {
+    if let Some(reason) = line.strip_prefix(GAVE_UP) {
         return Some(reason.to_owned());
     }
     let words =

@@ -84,6 +84,8 @@ fn every_gap_has_its_kind_and_place() {
         (&PERFTEST.replace("15121.79", "0.00"), GapKind::NotUnderstood, Some(12)),
         (&PERFTEST.replace("15121.79", "inf"), GapKind::NotUnderstood, Some(12)),
         (&format!("{FABTESTS}{FABTESTS}"), GapKind::NotUnderstood, Some(6)),
+        (&format!("{FABTESTS}not-connected no rate in 60 s\n"), GapKind::NotUnderstood, Some(4)),
+        (&format!("not-connected no rate in 60 s\n{FABTESTS}"), GapKind::NotUnderstood, Some(1)),
         (PERFTEST.split_once("Conflicting").unwrap().0, GapKind::Cut, Some(10)),
     ] {
         let gap = gap(text);

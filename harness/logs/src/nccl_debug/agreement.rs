@@ -8,6 +8,7 @@ use super::tables::Checks;
 use super::{Reader, worlds};
 use crate::text::count;
 use metric::finding::Finding;
+use std::collections::BTreeSet;
 
 pub(super) fn findings(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
     missing(reader, all);
@@ -38,6 +39,13 @@ fn name(at: usize, it: &Communicator) -> String {
     }
 }
 
+/// Calls and lines of communicators that torn lines may have lost of processes.
+fn lost_lines(reader: &Reader, processes: impl Iterator<Item = u32>) -> u64 {
+    let processes: BTreeSet<u32> = processes.collect();
+    let of = |process: &u32| reader.tally.processes.get(*process).map_or(0, |process| process.lost);
+    processes.iter().map(of).fold(reader.lost, u64::saturating_add)
+}
+
 /// Ranks whose logs are missing: no call of others is compared with theirs.
 fn missing(reader: &Reader, all: &mut Vec<Finding>) {
     let communicators = reader.tally.communicators.all.iter().enumerate();
@@ -64,13 +72,14 @@ fn sequences(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
             unfinished += 1;
             if unfinished <= MOST_LISTED {
                 let ranks = count(incomplete.len() as u64, "rank");
-                let why = match incomplete.len() as u64 > reader.lost {
+                let members = incomplete.iter().filter_map(|rank| it.members.get(rank));
+                let lost = lost_lines(reader, members.map(|member| member.process));
+                let why = match incomplete.len() as u64 > lost {
                     true => format!(
                         "{name}: {ranks} began initialization and never completed it, the first rank {rank}"
                     ),
                     false => format!(
-                        "{name}: no line says that {ranks} completed initialization; lost to torn lines: up to {}",
-                        reader.lost
+                        "{name}: no line says that {ranks} completed initialization; lost to torn lines: up to {lost}"
                     ),
                 };
                 all.push(Finding::new("nccl-init-incomplete", why));
@@ -78,11 +87,13 @@ fn sequences(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
         }
         let has_hole = |process: u32| tally.processes.get(process).is_some_and(|process| process.has_hole);
         let is_torn = it.members.values().any(|member| has_hole(member.process));
-        // A rank that is behind by no more calls than torn lines lost may have made them all.
+        // A rank that is behind by no more calls than torn lines lost may have made them all; and one that is not behind
+        // may have made fewer than one whose lines were torn.
+        let called = it.nranks > 1 && it.members.values().any(|member| member.calls > 0);
         let calls = || it.members.values().map(|member| member.calls);
         let behind = calls().max().unwrap_or_default() - calls().min().unwrap_or_default();
-        let is_explained =
-            reader.lost > 0 && (it.difference.is_some() || (1..=reader.lost).contains(&behind));
+        let lost = lost_lines(reader, it.members.values().map(|member| member.process));
+        let is_explained = lost > 0 && called && (it.difference.is_some() || behind <= lost);
         if is_torn || is_explained {
             // Behind a call that cannot be read, every other one would seem to differ.
             holes += 1;
@@ -103,9 +114,8 @@ fn sequences(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
             checks.mismatches += 1;
             continue;
         }
-        let called = it.members.values().any(|member| member.calls > 0);
         let is_complete = it.members.len() as u64 >= it.nranks && !it.beyond;
-        if called && it.nranks > 1 {
+        if called {
             checks.compared += u64::from(is_complete);
             checks.not_compared += u64::from(!is_complete);
         }
@@ -160,8 +170,14 @@ fn unmatched(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
         // Unknown where the rank's log is missing or has a garbled line.
         let process = |rank: &u64| Some(tally.processes.get(it.members.get(rank)?.process)?.has_hole);
         let is_complete = process(from) == Some(false) && process(to) == Some(false);
-        checks.pairs += u64::from(is_complete);
-        if !is_complete || pair.sends.abs_diff(pair.receives) <= reader.lost {
+        let members = [from, to].into_iter().filter_map(|rank| it.members.get(rank));
+        let lost = lost_lines(reader, members.map(|member| member.process));
+        let apart = pair.sends.abs_diff(pair.receives);
+        // What torn lines lost may be the messages that lack, or one too many.
+        let is_compared = is_complete && (lost == 0 || apart > lost);
+        checks.pairs += u64::from(is_compared);
+        checks.pairs_not_compared += u64::from(!is_compared);
+        if !is_compared || apart == 0 {
             continue;
         }
         checks.unmatched += 1;

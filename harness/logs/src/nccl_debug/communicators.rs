@@ -66,6 +66,10 @@ pub(super) struct Communicators {
     /// Those without an id that lack ranks, by how many they are to have.
     open: HashMap<u64, Vec<u32>>,
     handles: Mixed<(u32, u64), Handle>,
+    /// The processes that have, or had, a communicator of a handle.
+    by_handle: HashMap<u64, BTreeSet<u32>>,
+    /// How many of all handles together; of more than are kept, none is known.
+    handled: usize,
     kept: usize,
     /// Communicators that are one too many, by their rank 0.
     pub beyond: u64,
@@ -115,6 +119,9 @@ impl Communicators {
         let handle =
             Handle { communicator: Some(communicator), rank: Some(setup.rank), device: setup.cuda_device };
         self.handles.insert(key, handle);
+        if self.handled <= MOST_HANDLES && self.by_handle.entry(key.1).or_default().insert(key.0) {
+            self.handled += 1;
+        }
         if let Some(it) = self.all.get_mut(communicator as usize) {
             it.hosts.insert(key.0);
             it.members.insert(setup.rank, Member { process: key.0, complete, gone: false, calls: 0 });
@@ -185,6 +192,11 @@ impl Communicators {
 
     pub(super) fn handle(&self, process: u32, comm: u64) -> Option<Handle> {
         self.handles.get(&(process, comm)).copied()
+    }
+
+    /// The processes that have, or had, a communicator of a handle; nothing where none is known.
+    pub(super) fn with_handle(&self, comm: u64) -> Option<&BTreeSet<u32>> {
+        self.by_handle.get(&comm).filter(|_| self.handled <= MOST_HANDLES)
     }
 
     /// The communicator and rank of a handle, where they are known.

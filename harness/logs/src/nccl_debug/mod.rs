@@ -100,7 +100,7 @@ pub struct Reader {
     looks_like: Option<&'static str>,
     /// How many network cards each host is to have.
     nics: Option<u64>,
-    /// Calls and lines of communicators that torn lines may have lost.
+    /// Calls and lines of communicators that torn lines may have lost, where it is not known of which process.
     lost: u64,
     clocks_back: usize,
     findings: Vec<Finding>,
@@ -174,6 +174,7 @@ impl Reader {
                     let process = *process;
                     if let Some(process) = process.and_then(|it| self.tally.processes.get_mut(it)) {
                         process.lines += 1;
+                        process.counted += 1;
                     }
                     let stamp =
                         stamp.and_then(|(from, to)| parsed.chunk.bytes.get(from as usize..to as usize));
@@ -228,7 +229,33 @@ impl Reader {
             let Some(second) = line::split(second) else { return };
             line = second;
         }
-        self.lost += 1;
+        self.lose(None, 1);
+    }
+
+    /// Counts what torn lines may have lost of a process; where it is not known, of any.
+    fn lose(&mut self, process: Option<u32>, lines: u64) {
+        match process.and_then(|process| self.tally.processes.get_mut(process)) {
+            Some(process) => process.lost += lines,
+            None => self.lost += lines,
+        }
+    }
+
+    /// Counts a call of a process that is not known as lost by each that has a communicator of this handle; where none
+    /// has, by any.
+    fn lose_of_handle(&mut self, comm: u64) {
+        let Some(processes) = self.tally.communicators.with_handle(comm) else { return self.lose(None, 1) };
+        for process in processes {
+            if let Some(process) = self.tally.processes.get_mut(*process) {
+                process.lost += 1;
+            }
+        }
+    }
+
+    /// Counts a line of a process that may be a call, or of the life of a communicator.
+    fn count(&mut self, process: Option<u32>, may_count: bool) {
+        if let Some(process) = process.and_then(|process| self.tally.processes.get_mut(process)) {
+            process.counted += u64::from(may_count);
+        }
     }
 
     /// What one process says; of a broken line the end may be missing.
@@ -266,15 +293,27 @@ impl Reader {
             Ok(said) => {
                 self.understood += 1;
                 self.cut += u64::from(is_long && said == Said::Known);
-                // Whose it is was torn off.
-                self.lost += u64::from(process.is_none() && matches!(said, Said::Call(_) | Said::Setup(_)));
+                let of_handle = match &said {
+                    Said::Call(call) => Some(call.comm),
+                    Said::Setup(setup) => Some(setup.comm),
+                    _ => None,
+                };
                 // Without its end the line of a communicator does not say how far that came.
-                self.lost += u64::from(is_broken && said == Said::Known && line.text.contains(" comm 0x"));
+                let is_open = said == Said::Known && line.text.contains(" comm 0x");
+                self.lose(process, u64::from(is_broken && is_open));
+                match (of_handle, process) {
+                    // Whose it is was torn off.
+                    (Some(comm), None) if line.host.is_empty() => self.lose_of_handle(comm),
+                    (Some(_), None) => self.lose(None, 1),
+                    _ => self.count(process, of_handle.is_some() || is_open),
+                }
                 self.said(&said, line, process, piece);
             }
             Err(why) => {
                 self.cut += u64::from(is_long);
-                self.lost += u64::from(is_broken && line::may_count(line.text));
+                let may_count = line::may_count(line.text);
+                self.lose(process, u64::from(is_broken && may_count));
+                self.count(process, may_count);
                 self.not_understood(why, line.text, process, piece);
             }
         }

@@ -13,9 +13,13 @@ pub(super) struct Process {
     pub pid: u64,
     /// Whether a call of it could not be read: its sequence has a hole.
     pub has_hole: bool,
+    /// Calls and lines of communicators of it that torn lines may have lost.
+    pub lost: u64,
     /// The last time stamp as digits, to see a clock that goes back.
     pub clock: u64,
     pub lines: u64,
+    /// Those that may be calls, or of the life of communicators.
+    pub counted: u64,
     /// Whether it logged that it began a communicator.
     pub has_begun: bool,
     pub has_warned: bool,
@@ -86,6 +90,20 @@ impl Processes {
 
     pub(super) fn all(&self) -> &[Process] {
         &self.all
+    }
+
+    /// Counts the lines of a process under a torn name as lost by each that may have written them: one with its id, on a
+    /// host that the name may be torn from. False where there is none.
+    pub(super) fn lose(&mut self, torn: &str, pid: u64, lines: u64, may_be: impl Fn(&str) -> bool) -> bool {
+        let mut any = false;
+        for process in self.all.iter_mut().filter(|it| it.pid == pid) {
+            let is_real = may_be(&process.host);
+            if is_real || process.host == torn {
+                process.lost = process.lost.saturating_add(lines);
+                any |= is_real;
+            }
+        }
+        any
     }
 
     /// Gives processes the hosts that they are of; none where the host is unknown.

@@ -336,6 +336,9 @@ pub struct Checks {
     pub mismatches: u64,
     /// Pairs of ranks whose logs are both whole.
     pub pairs: u64,
+    /// Those of which one has no log, or torn lines that may hide a difference.
+    #[serde(skip)]
+    pub pairs_not_compared: u64,
     /// Of these pairs, those that send and receive unequally.
     pub unmatched: u64,
     /// Pairs of ranks that the network joins.

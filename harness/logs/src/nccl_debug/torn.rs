@@ -25,10 +25,15 @@ struct Host<'a> {
 impl Host<'_> {
     /// Whether the name is torn from that of another host, or holds it.
     fn is_torn_from(&self, other: &Host) -> bool {
-        let is_part = holds(self.name, other.name) || other.name.ends_with(self.name);
+        let is_part = is_part(self.name, other.name);
         let is_rare = self.lines == 1 || self.lines.saturating_mul(RARE) <= other.lines;
         is_part && is_rare && !self.has_warned && (!self.has_begun || self.pids.is_subset(&other.pids))
     }
+}
+
+/// Whether a name may be the end of the other's, alone or behind the beginning of another line.
+fn is_part(name: &str, other: &str) -> bool {
+    holds(name, other) || other.ends_with(name)
 }
 
 /// Whether a name holds another as torn lines do: `nodnode-a` holds `node-a`, and `node-10` is no torn `node-1`.
@@ -76,6 +81,21 @@ fn find(processes: &Processes) -> HashMap<String, Option<String>> {
 }
 
 impl Reader {
+    /// Counts lines under torn names as lost by the processes that may have written them, so that what others did is
+    /// compared all the same.
+    fn lose_torn(&mut self, torn: &HashMap<String, Option<String>>) {
+        let processes = &mut self.tally.processes;
+        let of_torn = processes.all().iter().filter(|it| torn.contains_key(&it.host));
+        let of_torn: Vec<(String, u64, u64)> =
+            of_torn.map(|it| (it.host.clone(), it.pid, it.counted)).collect();
+        for (at, (name, pid, lines)) in of_torn.into_iter().enumerate() {
+            let may_be = |host: &str| !torn.contains_key(host) && is_part(&name, host);
+            if at >= MOST || !processes.lose(&name, pid, lines, may_be) {
+                self.lost = self.lost.saturating_add(lines);
+            }
+        }
+    }
+
     /// Takes names out that are of no host, before tables are made.
     pub(super) fn mend_hosts(&mut self) {
         let torn = find(&self.tally.processes);
@@ -87,7 +107,7 @@ impl Reader {
             let of_torn = |it: &&super::processes::Process| torn.contains_key(&it.host);
             self.tally.processes.all().iter().filter(of_torn).map(|it| it.lines).sum()
         };
-        self.lost = self.lost.saturating_add(lines);
+        self.lose_torn(&torn);
         let name: String = name.chars().take(100).collect();
         let why = format!(
             "torn host name at the start of {}, for example `{name}`{of}; set NCCL_DEBUG_FILE=/path/%h.%p for one file per \

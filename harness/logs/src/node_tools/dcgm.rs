@@ -90,13 +90,21 @@ pub enum Status {
     Unmeasured,
 }
 
+/// DCGM 4 prints no word where a test did not run: https://github.com/NVIDIA/DCGM/blob/master/dcgmi/Diag.cpp.
+pub(super) const NOT_RUN: Status = Status::Skip;
+
 impl Status {
+    /// Whether it shows anything of what was tested.
+    pub fn has_shown(self) -> bool {
+        !matches!(self, Status::Skip | Status::Unmeasured)
+    }
+
     pub(super) fn read(text: &str) -> Option<Status> {
         Some(match text.trim().to_ascii_lowercase().as_str() {
             "pass" => Status::Pass,
             "fail" => Status::Fail,
-            "warn" => Status::Warn,
-            "skip" | "not run" | "skipped" => Status::Skip,
+            "warn" | "warning" => Status::Warn,
+            "skip" | "skipped" | "not run" | "notrun" => Status::Skip,
             _ => return None,
         })
     }
@@ -236,16 +244,23 @@ impl Diagnosis {
             self.results.push(TestResult::new(&test.name, category, (gpu, status), &why));
             Ok(())
         };
+        let status = |text: &str| match text.trim().is_empty() {
+            true => Ok(NOT_RUN),
+            false => status(&test.name, text),
+        };
         for result in &test.results {
-            let status = status(&test.name, &result.status)?;
+            let status = status(&result.status)?;
             worst = worst.max(Some(status));
             for gpu in gpus(result)? {
                 push(gpu, status, warnings(&result.warnings))?;
             }
         }
+        if test.results.is_empty() && test.test_summary.is_none() {
+            push(None, NOT_RUN, Vec::new())?;
+        }
         // What the summary alone knows concerns no GPU that is named.
         if let Some(summary) = &test.test_summary {
-            let status = status(&test.name, &summary.status)?;
+            let status = status(&summary.status)?;
             if Some(status) > worst {
                 push(None, status, warnings(&summary.warnings))?;
             }

@@ -2,7 +2,7 @@
 //! them, and explanations that go on over several rows.
 
 use super::NoResult;
-use super::dcgm::{Diagnosis, MOST_RESULTS, Status, TestResult, gpu_numbers, short, status};
+use super::dcgm::{Diagnosis, MOST_RESULTS, NOT_RUN, Status, TestResult, gpu_numbers, short, status};
 use std::collections::BTreeSet;
 
 /// Letters of a cell: a longer text goes on in the next row, in the middle of a word.
@@ -137,7 +137,7 @@ impl Test {
     /// `Fail - GPUs: 1, 3`, `Pass - All`, `Fail`.
     fn result(&mut self, value: &str) -> Result<(), NoResult> {
         let (word, rest) = value.split_once('-').unwrap_or((value, ""));
-        let status = status(&self.name, word)?;
+        let status = if value.is_empty() { NOT_RUN } else { status(&self.name, word)? };
         self.flush()?;
         let rest = rest.trim();
         let gpus = rest.strip_prefix("GPUs").or_else(|| rest.strip_prefix("GPU"));
@@ -163,11 +163,16 @@ impl Test {
             list.push_str(value);
             return Ok(());
         }
-        // `GPU1: Fail`.
-        if let Some((whom, word)) = value.split_once(": ")
-            && let (Some((kind, number)), Some(status)) = (entity(whom), Status::read(word))
+        // `GPU1: Fail`, `GPU1:`.
+        let result = value.split_once(": ").or_else(|| Some((value.strip_suffix(':')?, "")));
+        if let Some((whom, word)) = result
+            && let Some((kind, number)) = entity(whom)
+            && let Some(status) = Status::read(word).or(word.is_empty().then_some(NOT_RUN))
         {
             self.flush()?;
+            // Here DCGM 4 writes `Fail` for a warning, too. Its test as a whole fails where one of its results did.
+            let is_warning = status == Status::Fail && self.summary == Some(Status::Warn);
+            let status = if is_warning { Status::Warn } else { status };
             self.results.push(((kind == "GPU").then_some(number), status));
             return Ok(());
         }

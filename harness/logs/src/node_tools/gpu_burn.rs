@@ -60,16 +60,21 @@ const MOST_GPUS: usize = 64;
 /// A GPU that finished nothing for so many parts stands still, if another finished so much in them.
 const STILL: usize = 5;
 const BUSY: u32 = 3;
+/// By how many hundredths of a run a clock that is set may put its progress back.
+const CLOCK_SLACK: f64 = 2.0;
 
 /// Reads an output as a stream.
 pub fn read(from: impl BufRead) -> io::Result<Result<Burn, NoResult>> {
     let mut pieces = Pieces::new(from);
     let mut burn = Burn::default();
     let (mut is_closing, mut last) = (false, None);
+    let (mut reached, mut has_restarted) = (0.0_f64, false);
     while let Some(piece) = pieces.next_piece()? {
         let text = piece.plain();
         let text = text.trim();
         if let Some((at, rest)) = progress(text) {
+            has_restarted |= is_closing || at + CLOCK_SLACK < reached;
+            reached = reached.max(at);
             // Where its process was ended in the middle of a line, the numbers of that line are cut.
             if piece.ended && !piece.too_long {
                 burn.take(at, rest);
@@ -82,6 +87,10 @@ pub fn read(from: impl BufRead) -> io::Result<Result<Burn, NoResult>> {
         } else if !text.is_empty() {
             last = Some(text.chars().take(200).collect::<String>());
         }
+    }
+    // Closing lines of one run say nothing of another.
+    if has_restarted {
+        return Ok(Err("gpu-burn's progress goes back: it ran more than once".to_owned()));
     }
     burn.finish();
     Ok(match burn.gpus.iter().any(|gpu| gpu.ok.is_some() || gpu.computed()) {

@@ -124,7 +124,15 @@ pub fn read(from: impl BufRead) -> io::Result<Result<GpuStates, NoResult>> {
     while let Some(piece) = pieces.next_piece()? {
         let (word, rest) = piece.text.split_once(' ').unwrap_or((piece.text.trim(), ""));
         match word {
+            // Each run writes a file of its own: the end of one says nothing of another.
+            "harness-gpu-state" if is_ours => {
+                return Ok(Err("two runs wrote the file of GPU states".to_owned()));
+            }
             "harness-gpu-state" => is_ours = rest == "1",
+            "" => {}
+            _ if reader.states.complete => {
+                return Ok(Err("lines stand behind the end of the GPU states".to_owned()));
+            }
             _ if !is_ours => return Ok(Err("not a file of GPU states".to_owned())),
             // A line without its end may be cut.
             _ if !piece.ended => break,

@@ -23,7 +23,8 @@ use serde::de::DeserializeOwned;
 /// Why an output has no result.
 pub type NoResult = String;
 
-/// The first JSON document of a text: programs print notes before it, and sometimes behind it.
+/// The one JSON document of a text: programs print notes before it, and sometimes behind it. A second one may say
+/// something else.
 fn document<T: DeserializeOwned>(text: &str, program: &str) -> Result<T, NoResult> {
     let Some(from) = text.find('{') else {
         return Err(match last_line(text) {
@@ -33,7 +34,13 @@ fn document<T: DeserializeOwned>(text: &str, program: &str) -> Result<T, NoResul
     };
     let mut documents = serde_json::Deserializer::from_str(&text[from..]).into_iter::<T>();
     match documents.next() {
-        Some(Ok(document)) => Ok(document),
+        Some(Ok(document)) => {
+            let rest = text.get(from + documents.byte_offset()..).unwrap_or_default();
+            match rest.lines().any(|line| line.trim_start().starts_with('{')) {
+                true => Err(format!("{program} printed more than one JSON document: it ran more than once")),
+                false => Ok(document),
+            }
+        }
         Some(Err(error)) if error.is_eof() => Err(format!("the JSON of {program} is cut off")),
         Some(Err(error)) => Err(format!("the JSON of {program} is not as expected: {error}")),
         None => Err(format!("{program} printed no JSON")),

@@ -32,6 +32,8 @@ const WRONG: [&str; 4] = ["error detected", "bit error", "miscalculated", "incor
 const REFUSED: [&str; 3] = ["incorrect read size", "incorrect write size", "incorrect swap size"];
 const MOST_LINES: usize = 16;
 const MOST_BUSY: usize = 3;
+/// With the words before it a line of a screen.
+const LONGEST: usize = 70;
 
 /// The result in a text; an error where it did not come to its end or is incomplete.
 pub fn read(text: &str) -> Result<Stressed, NoResult> {
@@ -88,7 +90,8 @@ pub fn read(text: &str) -> Result<Stressed, NoResult> {
     if let Some(failed) = failed {
         return Err(format!("stress-ng failed: {failed}"));
     }
-    let last = || last_line(text).map(|line| format!("; its last line: {line}")).unwrap_or_default();
+    let last =
+        || last_line(text).map(|line| format!("; its last line: {}", shorten(&line))).unwrap_or_default();
     if !ended {
         return Err(format!("stress-ng did not come to its end{}", last()));
     }
@@ -125,8 +128,10 @@ fn operations_per_second(operations: &str, real: &str, rate: &str) -> Option<f64
     printed.times(time).meets(done).then_some(rate)
 }
 
+/// Rows are full of blanks, and what stands at the end of a long line adds nothing.
 fn shorten(line: &str) -> String {
-    line.chars().take(200).collect()
+    let words: Vec<&str> = line.split_whitespace().collect();
+    words.join(" ").chars().take(LONGEST).collect()
 }
 
 #[cfg(test)]
@@ -182,6 +187,22 @@ stress-ng: info:  [573366] successful run completed in 2 mins, 0.78 secs
         let named = read(&format!("{lines}{ROWS}{END}")).expect("read").busy;
         let named: Vec<(u32, &str)> = named.iter().map(|one| (one.percent, one.name.as_str())).collect();
         assert_eq!(named, [(6100, "python3"), (12, "kworker/0:1-ev"), (3, "rsync")]);
+    }
+
+    #[test]
+    fn what_is_said_of_an_output_is_a_line_of_a_screen() {
+        let long = "words ".repeat(60);
+        for text in [
+            format!("{}{END}", ROWS.replace("4294.89", "4394.89")),
+            format!("stress-ng: fail:  [9] vm: {long}\n{ROWS}{END}"),
+            ROWS.to_owned(),
+            format!("stress-ng: info:  [9] {long}\n"),
+        ] {
+            let error = read(&text).expect_err("no result");
+            assert!(error.chars().count() <= 120, "{error}");
+        }
+        let wrong = read(&format!("stress-ng: fail:  [9] vm: bit error {long}\n")).expect("read").wrong;
+        assert!(wrong[0].chars().count() <= 70, "{wrong:?}");
     }
 
     #[test]

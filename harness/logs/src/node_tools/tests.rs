@@ -82,6 +82,47 @@ fn results_by_gpu_of_dcgm_4_stand_below_the_test() {
     assert_eq!(dcgm::read(&table).expect("read").results[1].why, ["page faults"]);
 }
 
+/// As `dcgmi/Diag.cpp` of DCGM 2, 3 and 4 prints it.
+#[test]
+fn each_word_for_a_result_of_dcgm_is_known() {
+    let table = format!(
+        "{HEAD}| memory | Pass - GPUs: 0 |\n|  | Fail - GPU: 1 |\n|  | Warn - GPU: 2 |\n|  | Skip - GPU: 3 |\n\
+         | pcie | Warn |\n|  | GPU0: Pass |\n|  | GPU1: Fail |\n| Warning: GPU1 | slow |\n|  | GPU2: |\n\
+         | nvbandwidth |  |\n|  | GPU0: |\n| Targeted Power | Warning - All |\n| Targeted Stress | Not Run |\n+-----+-----+\n"
+    );
+    let expected = [
+        ("memory", Some(0), Status::Pass),
+        ("memory", Some(1), Status::Fail),
+        ("memory", Some(2), Status::Warn),
+        ("memory", Some(3), Status::Skip),
+        ("pcie", Some(0), Status::Pass),
+        // By GPU, DCGM 4 prints a warning as a failure.
+        ("pcie", Some(1), Status::Warn),
+        ("pcie", Some(2), Status::Skip),
+        ("nvbandwidth", Some(0), Status::Skip),
+        ("Targeted Power", None, Status::Warn),
+        ("Targeted Stress", None, Status::Skip),
+    ];
+    assert_eq!(results(&table), expected.map(|(test, gpu, status)| (test.to_owned(), gpu, status)));
+    for (word, status) in [
+        ("Pass", Status::Pass),
+        ("Fail", Status::Fail),
+        ("Warn", Status::Warn),
+        ("Warning", Status::Warn),
+        ("Skip", Status::Skip),
+        ("Not Run", Status::Skip),
+        ("", Status::Skip),
+    ] {
+        let json = format!(
+            r#"{{"DCGM Diagnostic": {{"test_categories": [{{"tests": [{{"name": "pcie", "results": [{{"gpu_id": 0, "status": "{word}"}}]}}]}}]}}}}"#
+        );
+        assert_eq!(results(&json), [("pcie".to_owned(), Some(0), status)], "{word}");
+    }
+    // In JSON it then has its name alone.
+    let json = r#"{"DCGM Diagnostic": {"test_categories": [{"tests": [{"name": "nvbandwidth"}]}]}}"#;
+    assert_eq!(results(json), [("nvbandwidth".to_owned(), None::<u32>, Status::Skip)]);
+}
+
 /// DCGM 4.2 to 4.5 on sound nodes: the program of a test wrote more than DCGM reads, or a GPU was not idle yet.
 #[test]
 fn a_test_of_dcgm_that_measured_nothing_is_no_failure_and_no_pass() {
@@ -323,6 +364,33 @@ fn a_gpu_that_stands_still_keeps_no_rate() {
 }
 
 #[test]
+fn the_end_of_one_burn_is_no_end_of_another() {
+    let progress =
+        |part: u32| format!("{part}.0%  proc'd: {} (500 Gflop/s)   errors: 0   temps: 38 C \n", part + 1);
+    let whole = progress(10) + &progress(90) + "done\n\nTested 1 GPUs:\n\tGPU 0: OK\n";
+    assert_eq!(burn(&whole).gpus[0].ok, Some(true));
+    // Killed before its end, with the output of a run before it; and lines in another order.
+    for text in [whole.clone() + &progress(20), progress(50) + &whole, progress(95) + &whole] {
+        let why = gpu_burn::read(text.as_bytes()).expect("in memory").expect_err(&text);
+        assert_eq!(why, "gpu-burn's progress goes back: it ran more than once");
+    }
+}
+
+#[test]
+fn a_second_json_document_is_not_passed_over() {
+    let of = |status: &str| {
+        format!(
+            r#"{{"DCGM Diagnostic": {{"test_categories": [{{"tests": [{{"name": "pcie", "results": [{{"gpu_id": 0, "status": "{status}"}}]}}]}}]}}}}"#
+        )
+    };
+    let more = "printed more than one JSON document: it ran more than once";
+    let why = dcgm::read(&format!("{}\n{}\n", of("Pass"), of("Fail"))).expect_err("two documents");
+    assert_eq!(why, format!("dcgmi {more}"));
+    // A note behind it is none.
+    assert!(dcgm::read(&format!("{}\nSuccessfully ran {{1}}\n", of("Pass"))).is_ok());
+}
+
+#[test]
 fn a_line_of_progress_that_is_cut_counts_for_nothing() {
     let read = burn("\r10.0%  proc'd: 10 (500 Gflop/s)   errors: 0   temps: 38 C \r20.0%  proc'd: 20 (5");
     assert_eq!(read.gpus[0].rates.iter().flatten().count(), 1);
@@ -500,6 +568,17 @@ fn errors_of_newer_links_are_counted() {
         let states = super::gpu_state::read(text.as_bytes()).expect("in memory").expect("read");
         assert_eq!(states.gpus[&0].link_errors, Some(errors), "{name}");
     }
+}
+
+#[test]
+fn the_end_of_one_file_of_states_is_no_end_of_another() {
+    let (cut, _) = STATE.split_once("at after").expect("longer");
+    let during = "at during 140.00\nrow 0, 16, 16, 0x0000000000000004, 9, No\n";
+    let why =
+        |text: String| super::gpu_state::read(text.as_bytes()).expect("in memory").expect_err("refused");
+    let lines = [STATE.to_owned() + cut, cut.to_owned() + STATE, STATE.to_owned() + during].map(why);
+    let two = "two runs wrote the file of GPU states";
+    assert_eq!(lines, [two, two, "lines stand behind the end of the GPU states"]);
 }
 
 #[test]

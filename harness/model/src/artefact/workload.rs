@@ -141,6 +141,17 @@ impl WorkloadFacts {
         }
     }
 
+    /// Whether rank 0 alone prints results, wherever it runs: other nodes have nothing to print.
+    pub fn prints_once(&self) -> bool {
+        match self {
+            WorkloadFacts::NcclTests { by_torch, each_gpu, ranks_per_communicator, .. } => {
+                *by_torch && !each_gpu && ranks_per_communicator.is_none()
+            }
+            WorkloadFacts::Training { program, .. } => program == "torch-ddp",
+            _ => false,
+        }
+    }
+
     /// The sizes of its sweep; none where it has no sweep.
     pub fn sizes(&self) -> &[u64] {
         match self {

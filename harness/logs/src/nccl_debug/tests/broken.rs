@@ -254,6 +254,48 @@ fn a_rank_is_not_behind_by_calls_that_torn_lines_may_have_lost() {
 }
 
 #[test]
+fn a_torn_line_leaves_communicators_of_other_processes_compared() {
+    // Ranks 0 and 1 are one communicator, the next two processes another: its second rank makes another call.
+    let of_others =
+        |text: String| text.replace("a:100:", "a:102:").replace("a:101:", "a:103:").replace("0xabc", "0xdef");
+    let (ours, theirs) = (called(0, 2, "AllReduce", 4, 0), called(1, 2, "AllReduce", 4, 0));
+    let whole = begun(0, 2) + &begun(1, 2) + &ours + &theirs;
+    let differs = begun(0, 2) + &begun(1, 2) + &ours + &called(1, 2, "AllGather", 4, 0);
+    // A call that another process breaks into, and one behind a torn name of the host.
+    let (front, rest) = ours.split_at_checked("a:100:200 [0] NCCL INFO AllRed".len()).expect("longer");
+    let broken = front.to_owned() + &line(1, "Connected all rings") + rest;
+    let host = |text: String| text.replace("a:10", "node-a:10");
+    let torn_name = host(ours.clone()).replacen("node-a", "e-a", 1);
+    for torn in [host(broken), torn_name] {
+        let found = log(&(host(whole.clone() + &of_others(differs.clone())) + &torn));
+        let differing: Vec<_> =
+            found.findings.iter().filter(|it| it.code == "nccl-sequence-differs").collect();
+        assert_eq!(differing.len(), 1, "{torn}: {:?}", found.findings);
+        assert!(differing[0].message.contains("0xdef"), "{}", differing[0].message);
+    }
+    // Of the process whose line was torn nothing is compared.
+    let torn_name = host(theirs).replacen("node-a", "e-a", 1);
+    let found = log(&(host(differs) + &torn_name));
+    assert_eq!(codes(&found), ["nccl-torn", "nccl-sequence-not-compared"]);
+}
+
+/// The second rank lacks a call, or a message, and a torn line of the first one makes them look equal.
+#[test]
+fn a_torn_line_does_not_hide_that_a_rank_made_fewer_calls() {
+    let call = called(0, 2, "AllReduce", 4, 0);
+    let (_, rest) = call.split_once(":200 ").expect("a process");
+    let torn = format!("00 {rest}");
+    let equal = |calls: [&str; 2]| begun(0, 2) + &begun(1, 2) + calls[0] + calls[1] + &torn;
+    let calls = [0, 1].map(|rank| called(rank, 2, "AllReduce", 4, 0));
+    let found = log(&equal([&calls[0], &calls[1]]));
+    assert_eq!((found.checks.compared, found.checks.not_compared), (0, 1));
+    assert_eq!(codes(&found), ["nccl-sequence-not-compared"]);
+    let messages = [called(0, 2, "Send", 4, 1), called(1, 2, "Recv", 4, 0)];
+    let found = log(&equal([&messages[0], &messages[1]]));
+    assert_eq!((found.checks.pairs, found.checks.pairs_not_compared, found.checks.unmatched), (0, 1, 0));
+}
+
+#[test]
 fn a_line_that_was_torn_may_be_the_one_that_says_that_a_rank_is_complete() {
     let begun_late = begun(1, 2);
     let (front, rest) = begun_late.split_at_checked(begun_late.len() - "LETE\n".len()).expect("longer");

@@ -87,7 +87,7 @@ const MISMATCHES: MetricSpec = count(
 );
 const UNMATCHED: MetricSpec = count(
     "nccl_log.sends_unmatched",
-    "pairs of ranks whose sends and receives differ; not given without sends",
+    "pairs of ranks whose sends and receives differ; given where all could be compared",
     Better::Lower,
     &[],
 );
@@ -232,7 +232,7 @@ fn add_job_metrics(job: &JobInput, log: &NcclLog, output: &mut Output) {
     if checks.mismatches > 0 || (checks.compared > 0 && checks.not_compared == 0) {
         give(&MISMATCHES, checks.mismatches as f64);
     }
-    if checks.pairs > 0 {
+    if checks.unmatched > 0 || (checks.pairs > 0 && checks.pairs_not_compared == 0) {
         give(&UNMATCHED, checks.unmatched as f64);
     }
     let mut ranks: Vec<Option<u64>> = log.timed_out.iter().map(|it| it.rank).collect();

@@ -72,6 +72,8 @@ struct Tested {
     failed: u32,
     /// A test of it had no result.
     is_unmeasured: bool,
+    /// Any test that names it had a result.
+    has_run: bool,
     /// Of `HARDWARE`, those that ran.
     hardware: BTreeSet<&'static str>,
 }
@@ -106,13 +108,13 @@ fn run(job: &JobInput) -> Output {
     let mut of_node = Tested::default();
     for result in &diagnosis.results {
         if let Some(gpu) = result.gpu {
-            gpus.entry(gpu).or_default();
+            gpus.entry(gpu).or_default().has_run |= result.status.has_shown();
         }
         let gpu = result.gpu.filter(|_| !is_of_node(result));
         let tested = gpu.map_or(&mut of_node, |gpu| gpus.entry(gpu).or_default());
         tested.failed += u32::from(result.status == Status::Fail);
         tested.is_unmeasured |= result.status == Status::Unmeasured;
-        if !matches!(result.status, Status::Skip | Status::Unmeasured) {
+        if result.status.has_shown() {
             tested.hardware.extend(hardware(&result.test));
         }
         let (code, word) = match result.status {
@@ -128,9 +130,14 @@ fn run(job: &JobInput) -> Output {
     }
     output.data_wrong = of_node.failed > 0 || gpus.values().any(|tested| tested.failed > 0);
     // Tests that are cut off may be the ones that failed.
-    let is_whole = diagnosis.incomplete.is_none() && !of_node.is_unmeasured;
+    let has_run = diagnosis.results.iter().any(|result| result.status.has_shown());
+    let is_whole = diagnosis.incomplete.is_none() && !of_node.is_unmeasured && has_run;
     if let Some(what) = diagnosis.incomplete {
         let message = format!("{what}: tests may be missing");
+        output.findings.push(about(job, file, ToolFinding::NotMeasured.code(), None, message));
+    }
+    if !has_run {
+        let message = "no test of DCGM has a result".to_owned();
         output.findings.push(about(job, file, ToolFinding::NotMeasured.code(), None, message));
     }
     if is_whole || of_node.failed > 0 {
@@ -139,10 +146,15 @@ fn run(job: &JobInput) -> Output {
     for (gpu, tested) in &gpus {
         // A diagnosis of level 2 that looked at no memory, or at no link, has not shown that the GPU is good.
         let all = tested.hardware.union(&of_node.hardware).count() == HARDWARE.len();
-        if tested.failed > 0 || is_whole && !tested.is_unmeasured && (level < 2 || all) {
+        let is_enough = all || level < 2 && tested.has_run;
+        if tested.failed > 0 || is_whole && !tested.is_unmeasured && is_enough {
             output.metrics.push(FAILED.of(dims.clone().with(Dim::Gpu, *gpu), f64::from(tested.failed)));
         } else if is_whole && !tested.is_unmeasured {
-            let why = "DCGM did not test its memory or its PCIe link".to_owned();
+            let why = match level < 2 {
+                true => "no test of DCGM has a result for it",
+                false => "DCGM did not test its memory or its PCIe link",
+            };
+            let why = why.to_owned();
             output.findings.push(about(job, file, ToolFinding::NotMeasured.code(), Some(*gpu), why));
         }
     }

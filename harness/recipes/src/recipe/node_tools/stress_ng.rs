@@ -9,9 +9,11 @@ use metric::unit::{Better, Unit};
 use metric::{Blames, Covers, DataCheck, Dim, Files, MetricSpec, Names, RunNoise};
 
 /// In what is said of processors that were not the load's alone.
-const SHARED: &str = "other processes or a limit had";
+const SHARED: &str = "other processes or a quota had";
 /// Below this part of the processors' time it is the system's own.
 const LEAST_LOST: f64 = 0.05;
+/// A line of a screen.
+const LONGEST: usize = 120;
 
 const CPU: MetricSpec = MetricSpec::new(
     "stress.cpu",
@@ -92,19 +94,16 @@ fn run(job: &JobInput) -> Output {
     output.metrics.push(WRONG.of(dims.clone(), stressed.wrong.len() as f64));
     output.metrics.extend(stressed.cpu.map(|rate| CPU.of(dims, rate)));
     if let Some(lost) = stressed.lost.filter(|lost| *lost >= LEAST_LOST) {
-        let percent = 100.0 * lost;
-        let busiest = stressed.busy.iter().map(|one| format!("{} {}", one.name, one.percent));
-        let busiest: Vec<String> = busiest.collect();
-        let why = match busiest.is_empty() {
-            true => format!(
-                "{SHARED} {percent:.0} % of the processors' time; run `ps -eo pid,user,pcpu,comm --sort=-pcpu | head` on \
-                 {node} under load"
-            ),
-            false => format!(
-                "{SHARED} {percent:.0} % of the processors' time; busiest, in % of one: {}",
-                busiest.join(", ")
-            ),
-        };
+        let (percent, limit) = (100.0 * lost, 100.0 * LEAST_LOST);
+        let mut why = format!("{SHARED} {percent:.0} % of the processors, limit {limit:.0} %");
+        for (at, one) in stressed.busy.iter().enumerate() {
+            let before = if at == 0 { "; busiest: " } else { ", " };
+            let next = format!("{before}{} {} %", one.name, one.percent);
+            if why.len() + next.len() > LONGEST {
+                break;
+            }
+            why += &next;
+        }
         output.findings.push(about(job, file, StressFinding::Shared.code(), None, why));
     }
     let note = |line: String| about(job, file, StressFinding::Wrong.code(), None, line);

@@ -8,10 +8,14 @@ use std::fmt::Write as _;
 
 /// What a recipe makes of an output of one node.
 fn run_on(spec: &RecipeSpec<'_>, text: &str, code: i32) -> Output {
+    run_at(2, spec, text, code)
+}
+
+fn run_at(level: u32, spec: &RecipeSpec<'_>, text: &str, code: i32) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("stdout");
     std::fs::write(&path, text).expect("written");
-    let workload = Workload::NodeTool { seconds: Some(3600), level: Some(2) };
+    let workload = Workload::NodeTool { seconds: Some(3600), level: Some(level) };
     let mut job: JobInput = testing::job(workload, &[], |_| "n1".to_owned(), 0);
     job.nodes = vec!["n1".to_owned()];
     job.exit_code = Some(code);
@@ -79,6 +83,20 @@ fn a_test_of_dcgm_that_measured_nothing_blames_nothing_and_passes_nothing() {
     let internal = r#""results": [], "test_summary": {"status": "Fail", "warnings": [{"warning": "There was an internal error during the test: 'x'"}]}"#;
     let output = run_on(&dcgm_diag::SPEC, &of("pcie", internal), 226);
     assert!(output.metrics.is_empty() && !output.data_wrong, "{:?}", lines(&output));
+}
+
+#[test]
+fn tests_of_dcgm_that_did_not_run_pass_nothing() {
+    let head = "+-----+-----+\n| Diagnostic                | Result           |\n+=====+=====+\n+-----  Deployment  ---+-----+\n";
+    let of = |rows: &str| lines(&run_at(1, &dcgm_diag::SPEC, &format!("{head}{rows}+-----+-----+\n"), 0));
+    // GPU 1 was detached.
+    let skipped = "dcgm-skipped: test `software` of DCGM was skipped";
+    let of_gpu = "tool-not-measured: no test of DCGM has a result for it";
+    let expected = ["dcgm.node_failed 0", "dcgm.failed gpu0 0", skipped, of_gpu];
+    assert_eq!(of("| software | Pass |\n| | GPU0: Pass |\n| | GPU1: |\n"), expected);
+    let none = "tool-not-measured: no test of DCGM has a result";
+    assert_eq!(of("| software | |\n| | GPU0: |\n"), [skipped, none]);
+    assert_eq!(of("| software | Skip - All |\n"), [skipped, none]);
 }
 
 #[test]
@@ -453,7 +471,7 @@ fn wrong_memory_under_stress_counts_and_is_no_rate() {
 }
 
 #[test]
-fn processors_that_others_had_name_no_slow_processor_and_the_command_that_lists_them() {
+fn processors_that_others_had_name_no_slow_processor() {
     let text = |user: &str| {
         format!(
             "stress-ng: info:  [7] dispatching hogs: 4 cpu, 4 vm\n\
@@ -465,16 +483,18 @@ fn processors_that_others_had_name_no_slow_processor_and_the_command_that_lists_
     let output = run_on(&stress_ng::SPEC, &text("100.00"), 0);
     let [finding] = output.findings.as_slice() else { panic!("{:?}", lines(&output)) };
     assert_eq!((finding.code.as_str(), finding.node.as_deref()), ("stress-shared", Some("n1")));
-    let why = "other processes or a limit had 32 % of the processors' time; run `ps -eo ";
-    assert!(finding.message.starts_with(why), "{}", finding.message);
+    let why = "other processes or a quota had 32 % of the processors, limit 5 %";
+    assert_eq!(finding.message, why);
     let metric = stress_ng::SPEC.metrics.iter().find(|metric| metric.name == "stress.cpu").expect("there");
     let code = |message: &str| metric.culprit_code(message).map(|(_, code)| code);
     assert_eq!(code(&format!("stress.cpu on n1: 60: {}", finding.message)), Some("HRN-CPU-SHARED"));
     assert_eq!(code("stress.cpu on n1: 60"), Some("HRN-CPU-SLOW"));
     assert!(run_on(&stress_ng::SPEC, &text("240.00"), 0).findings.is_empty());
     let output = run_on(&stress_ng::SPEC, &format!("busy: 128 python3\nbusy: 6 java\n{}", text("100.00")), 0);
-    let why = "other processes or a limit had 32 % of the processors' time; busiest, in % of one: python3 128, java 6";
-    assert_eq!(output.findings[0].message, why);
+    assert_eq!(output.findings[0].message, format!("{why}; busiest: python3 128 %, java 6 %"));
+    let busy = format!("busy: 128 {}\n", "x".repeat(60)).repeat(3);
+    let output = run_on(&stress_ng::SPEC, &(busy + &text("100.00")), 0);
+    assert!(output.findings[0].message.len() <= 120, "{}", output.findings[0].message);
 }
 
 #[test]
