@@ -11,6 +11,7 @@ mod leaving;
 mod life;
 mod maker;
 mod manifest;
+pub(crate) mod node_text;
 mod orphans;
 mod server;
 mod state;
