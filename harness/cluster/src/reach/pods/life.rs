@@ -1,6 +1,7 @@
 //! The pods of a run, from their creation to their deletion: one for each node, found by the label of the run and by
 //! names that only this run has, and deleted by their uids. One list answers for all of them, however many there are.
 
+use super::admission;
 use super::kubectl::{Kubectl, is_refusal, is_transient, refusals};
 use super::manifest::{PodOwner, PodTemplate, RUN};
 use super::server::{Target, is_elsewhere};
@@ -114,7 +115,18 @@ impl Life<'_> {
             let facts = nodes.iter().filter_map(|node| listed.get(&self.owner.pod(node)));
             facts.into_iter().any(|facts| matches!(facts.state, PodState::Waiting(_)))
         };
+        let queue = |listed: &BTreeMap<String, PodFacts>| {
+            nodes.iter().find_map(|node| listed.get(&self.owner.pod(node))?.queue.clone())
+        };
+        let (mut is_asked, mut refusal) = (false, None);
         while waits(&listed) && Instant::now() < until && interrupt::asked().is_none() {
+            if let Some(queue) = queue(&listed).filter(|_| !is_asked) {
+                is_asked = true;
+                refusal = admission::refusal(self.kubectl, &queue).await;
+                if refusal.is_some() {
+                    break;
+                }
+            }
             tokio::time::sleep(LOOK).await;
             // The server may be restarted meanwhile: what was known stands.
             if let Ok(now) = self.list().await {
@@ -133,6 +145,7 @@ impl Life<'_> {
                 Some(why) => Err(no_pod(node, why)),
                 None => Ok(pod),
             };
+            let pod = pod.map(|pod| admission::explained(self.kubectl, pod, refusal.as_ref()));
             (node.clone(), pod.and_then(|pod| runs(node, pod)).and_then(fits))
         });
         Ok(each.collect())

@@ -12,7 +12,8 @@ pub(super) const CONTAINER: &str = "work";
 pub(super) const RUN: &str = "harness/run";
 pub(super) const OWNER: &str = "harness/owner";
 pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "harness");
-const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+/// The local queue of Kueue that admits a pod.
+pub(super) const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 /// Older releases of Istio read the annotation, newer ones the label.
 const ISTIO: &str = "sidecar.istio.io/inject";
 /// Its processes get a signal, and so many seconds.

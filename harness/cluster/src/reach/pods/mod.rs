@@ -5,6 +5,7 @@
 //! behind it. A stream that breaks off, a kubelet that is away and a command that fails all end kubectl with exit code 1.
 //! Inputs are read by their announced length, since older servers cannot close a command's standard input.
 
+mod admission;
 mod incoming;
 mod kubectl;
 mod leaving;
