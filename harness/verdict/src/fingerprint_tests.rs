@@ -47,7 +47,7 @@ fn a_masked_account_makes_no_other_software() {
     let of = |image: &str| from_parts(&[("image", &[image])]);
     let here = of("123456789012.dkr.ecr.us-west-2.amazonaws.com/nccl:1");
     let came = of("************.dkr.ecr.us-west-2.amazonaws.com/nccl:1");
-    assert_eq!(differences(&here, &came), []);
+    assert!(differences(&here, &came).is_empty());
     assert_eq!(differences(&here, &of("************.dkr.ecr.us-west-2.amazonaws.com/nccl:2")).len(), 1);
 }
 

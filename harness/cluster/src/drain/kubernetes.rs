@@ -73,12 +73,19 @@ impl KubernetesQueue {
         }
     }
 
-    async fn list(&self) -> Result<Vec<u8>, String> {
-        self.ask(&["get", "nodes", &format!("--output={FORMAT}")]).await
+    async fn list(&self, selector: Option<&str>) -> Result<Vec<u8>, String> {
+        let output = format!("--output={FORMAT}");
+        let words: Vec<&str> = ["get", "nodes", &output].into_iter().chain(selector).collect();
+        self.ask(&words).await
     }
 
     async fn node(&self, hostname: &str) -> Result<Node, String> {
-        let nodes = read(&self.list().await?).map_err(unreadable)?;
+        let selector = format!("--selector={HOSTNAME}={hostname}");
+        let mut nodes = read(&self.list(Some(&selector)).await?).map_err(unreadable)?;
+        // One without that label is known by its name.
+        if nodes.is_empty() {
+            nodes = read(&self.list(None).await?).map_err(unreadable)?;
+        }
         let mut found = nodes.into_iter().filter(|node| node.hostname == hostname);
         match (found.next(), found.next()) {
             (Some(node), None) => Ok(node),
@@ -157,7 +164,7 @@ impl Queue for KubernetesQueue {
     }
 
     fn show_all(&self) -> Wait<'_, Result<Vec<(String, NodeState)>, String>> {
-        Box::pin(async move { read_nodes(&self.list().await?).map_err(unreadable) })
+        Box::pin(async move { read_nodes(&self.list(None).await?).map_err(unreadable) })
     }
 
     fn drain<'a>(&'a self, wanted: &'a Wanted) -> Wait<'a, Drained> {
