@@ -242,6 +242,12 @@ impl PodTemplate {
         if let Some(class) = &reach.priority_class {
             spec["priorityClassName"] = class.as_str().into();
         }
+        if let Some(class) = &reach.runtime_class {
+            spec["runtimeClassName"] = class.as_str().into();
+        }
+        if let Some(secret) = &reach.pull_secret {
+            spec["imagePullSecrets"] = json!([{ "name": secret }]);
+        }
         spec
     }
 
@@ -316,6 +322,8 @@ mod tests {
                 ("app.kubernetes.io/managed-by".to_owned(), "somebody".to_owned()),
             ]),
             service_account: Some("bench".into()),
+            runtime_class: None,
+            pull_secret: None,
             shared: "fsx".into(),
             node_selector: BTreeMap::from([("pool".to_owned(), "p5".to_owned())]),
             tolerations: vec![
@@ -405,6 +413,21 @@ mod tests {
         assert_eq!(looking["limits"], json!({ "cpu": "1", "memory": "1Gi" }));
         template.reach.memory = Some(1536 << 20);
         assert_eq!(resources(&template)["limits"]["memory"], "1536Mi");
+    }
+
+    #[test]
+    fn a_pod_has_the_runtime_class_and_the_pull_secret_that_are_asked_for() {
+        let mut template = template();
+        let keys = |template: &PodTemplate| {
+            let spec = template.spec(&["a"], &[]);
+            (spec["runtimeClassName"].clone(), spec["imagePullSecrets"].clone())
+        };
+        assert_eq!(keys(&template), (Value::Null, Value::Null));
+        (template.reach.runtime_class, template.reach.pull_secret) =
+            (Some("nvidia".into()), Some("ngc".into()));
+        let asked = (json!("nvidia"), json!([{ "name": "ngc" }]));
+        assert_eq!(keys(&template), asked);
+        assert_eq!(keys(&template.without_devices()), asked, "the image is the same");
     }
 
     #[test]
