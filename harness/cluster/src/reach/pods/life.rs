@@ -175,8 +175,7 @@ impl Life<'_> {
     /// What the server refused, a text for each.
     async fn create(&self, template: &PodTemplate, nodes: &[&str]) -> Result<Vec<String>, ReachError> {
         let list = template.list(self.owner, nodes).to_string();
-        let words = ["create", "--filename=-", "--output=name"].map(str::to_owned);
-        let output = self.kubectl.ask(&words, list.as_bytes(), LIST_LIMIT).await?;
+        let output = self.kubectl.create(list.as_bytes(), nodes.len(), LIST_LIMIT).await?;
         if output.succeeded {
             return Ok(Vec::new());
         }
