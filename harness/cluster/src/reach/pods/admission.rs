@@ -51,6 +51,15 @@ pub(super) fn explained(kubectl: &Kubectl, pod: PodFacts, refusal: Option<&Strin
     PodFacts { state: PodState::Waiting(why), ..pod }
 }
 
+/// Why a pod stays that was deleted: it takes nothing by then, and its name is free once the workload of its group ends.
+pub(super) fn kept(kubectl: &Kubectl, group: &str) -> String {
+    let command = match group.is_empty() {
+        true => kubectl.command(&["get", WORKLOADS]),
+        false => kubectl.command(&["delete", WORKLOADS, group]),
+    };
+    format!("Kueue keeps it until its workload ends: `{command}`")
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Queue {
     Active,

@@ -14,6 +14,8 @@ pub(super) const OWNER: &str = "harness/owner";
 pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "harness");
 /// The local queue of Kueue that admits a pod.
 pub(super) const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+/// Pods that Kueue admits together, whose workload has that name.
+pub(super) const GROUP: &str = "kueue.x-k8s.io/pod-group-name";
 /// Older releases of Istio read the annotation, newer ones the label.
 const ISTIO: &str = "sidecar.istio.io/inject";
 /// Its processes get a signal, and so many seconds.
@@ -93,7 +95,7 @@ fn group(owner: &PodOwner, nodes: &[&str]) -> String {
 /// ours only the node differs, so that they have one role. A group that is not to be retried gives its quota back once its pods
 /// have ended or are deleted.
 fn join(pod: &mut Value, group: &str, pods: usize) {
-    pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = group.into();
+    pod["metadata"]["labels"][GROUP] = group.into();
     let annotations = &mut pod["metadata"]["annotations"];
     annotations["kueue.x-k8s.io/pod-group-total-count"] = pods.to_string().into();
     annotations["kueue.x-k8s.io/role-hash"] = "harness".into();

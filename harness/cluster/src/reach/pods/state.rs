@@ -1,7 +1,7 @@
 //! What the API server says of the pods of a run, in one list for all of them: which run, and why others do not. No cause
 //! names a node as bad: a node that is lost is silent, and silence is judged where it is heard.
 
-use super::manifest::{CONTAINER, QUEUE};
+use super::manifest::{CONTAINER, GROUP, QUEUE};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -22,6 +22,8 @@ pub struct PodFacts {
     pub limits: Vec<(&'static str, String)>,
     /// The local queue of Kueue, where Kueue holds it back.
     pub queue: Option<String>,
+    /// The group of Kueue that keeps it though it was deleted; empty where it has none.
+    pub kept_by: Option<String>,
     /// Whether it runs, and why not.
     pub state: PodState,
 }
@@ -52,6 +54,7 @@ pub fn read(list: &[u8]) -> Result<BTreeMap<String, PodFacts>, String> {
             has_succeeded: has_succeeded(pod),
             limits: limits(pod),
             queue: queue(pod),
+            kept_by: kept_by(pod),
             state: state(pod),
         };
         Some((text(&pod["metadata"]["name"])?, facts))
@@ -77,6 +80,13 @@ fn queue(pod: &Value) -> Option<String> {
     let is_of_kueue =
         |gate: &Value| gate["name"].as_str().is_some_and(|name| name.starts_with("kueue.x-k8s.io/"));
     gates.iter().any(is_of_kueue).then(|| text(&pod["metadata"]["labels"][QUEUE]))
+}
+
+/// As <https://kueue.sigs.k8s.io/docs/tasks/troubleshooting/troubleshooting_pods/> describes.
+fn kept_by(pod: &Value) -> Option<String> {
+    let finalizers = pod["metadata"]["finalizers"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_kept = is_deleted(pod) && finalizers.iter().any(|one| one == "kueue.x-k8s.io/managed");
+    is_kept.then(|| text(&pod["metadata"]["labels"][GROUP]))
 }
 
 fn is_address(text: &str) -> bool {
