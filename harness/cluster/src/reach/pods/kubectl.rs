@@ -256,15 +256,18 @@ pub(super) fn is_refusal(complaint: &str) -> bool {
 }
 
 /// Whether the server, or what stands before it, refused a command for a pod that runs: a policy, too many requests, a
-/// server that is about to end, or a kubelet's certificate that is not known or not approved yet.
+/// server that is about to end, a kubelet's certificate that is not known or not approved yet, a kubelet that does not let the server
+/// in, or a proxy that knows no streams.
 pub(super) fn is_of_server(refusal: &str) -> bool {
-    const SIGNS: [&str; 6] = [
+    const SIGNS: [&str; 8] = [
         "denied the request",
         "(TooManyRequests)",
         "(ServiceUnavailable)",
         "(Timeout)",
         "x509: ",
         "remote error: tls: ",
+        "unable to upgrade connection: ",
+        "Upgrade request required",
     ];
     (refusal.starts_with("Error from server") || refusal.starts_with("error: "))
         && SIGNS.iter().any(|sign| refusal.contains(sign))

@@ -222,6 +222,13 @@ fn what_the_server_refuses_for_a_running_pod_is_no_fault_of_its_node() {
             true,
         ),
         ("Error from server: error dialing backend: remote error: tls: internal error\n", true),
+        (
+            "error: unable to upgrade connection: Forbidden (user=kube-apiserver, verb=create, resource=nodes, subresource=proxy)\n",
+            true,
+        ),
+        ("error: Internal error occurred: unable to upgrade connection: 404 page not found\n", true),
+        ("error: unable to upgrade connection: <h3>Unauthorized</h3>\n", true),
+        ("Error from server: Upgrade request required\n", true),
         ("Error from server: error dialing backend: x509: certificate signed by unknown authority\n", true),
         (
             "Error from server: error dialing backend: dial tcp 10.0.0.5:10250: connect: connection refused\n",
