@@ -84,8 +84,11 @@ pub struct Pods {
     may_be_there: Cell<bool>,
     ready: OnceCell<BTreeMap<String, Result<String, ReachError>>>,
     /// For commands without an answer. Where a server is restarted those on all nodes lose theirs at once, and a list has all pods.
-    listed: SharedAnswer<Result<Rc<BTreeMap<String, PodFacts>>, ReachError>>,
+    listed: SharedAnswer<Listed>,
 }
+
+/// The pods by their names.
+type Listed = Result<Rc<BTreeMap<String, PodFacts>>, ReachError>;
 
 impl Pods {
     /// For these nodes of a run; nothing is made yet.
