@@ -6,6 +6,7 @@ mod memory_tests;
 #[cfg(test)]
 mod tests;
 
+use crate::outgoing::{Outgoing, open_regular};
 use base::digest::sha256_of_file;
 use base::redact::Redactor;
 use flate2::Compression;
@@ -16,7 +17,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use store::{self, Home, Opening, StoreError, Stored, is_inside};
@@ -36,21 +37,24 @@ pub(crate) fn pack(run: &Stored, out: &Path) -> Result<usize, StoreError> {
     let files = store::files(run.folder())?;
     check_files(run, &files)?;
     let redactor = Redactor::default();
+    let outgoing = Outgoing::from_files(run.folder(), &files)
+        .map_err(|error| StoreError::other(run.folder(), &error))?;
     store::write_private_output_by(out, &mut |file| {
         let mut builder = Builder::new(GzEncoder::new(file, Compression::default()));
         for name in &files {
             let inside = Path::new(&run.plan.run_id).join(name);
-            add(&mut builder, &redactor, &run.folder().join(name), name, &inside)?;
+            add(&mut builder, &redactor, &outgoing, &run.folder().join(name), name, &inside)?;
         }
         builder.into_inner()?.finish().map(|_| ())
     })?;
     Ok(files.len())
 }
 
-/// Adds one file, which has no secret in it.
+/// Adds one file as it leaves the site, which has no secret in it.
 fn add(
     builder: &mut Builder<impl Write>,
     redactor: &Redactor,
+    outgoing: &Outgoing,
     path: &Path,
     name: &Path,
     inside: &Path,
@@ -68,20 +72,10 @@ fn add(
     let mut header = Header::new_gnu();
     header.set_size(bytes);
     header.set_mode(0o600);
-    builder.append_data(&mut header, inside, (&file).take(bytes))?;
-    match file.stream_position()? == bytes {
+    builder.append_data(&mut header, inside, outgoing.reader(name, &file)?.take(bytes))?;
+    match file.stream_position()? >= bytes {
         true => Ok(()),
         false => Err(io::Error::other(format!("{} became shorter while it was read", name.display()))),
-    }
-}
-
-/// Not through a link, and without waiting for whoever writes into a pipe.
-fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("not a regular file")),
     }
 }
 
@@ -366,20 +360,30 @@ fn differing(one: &Path, other: &Path) -> Result<Option<PathBuf>, StoreError> {
     if let Some(name) = lone {
         return Ok(Some(name.clone()));
     }
-    let differs = |name: &&PathBuf| !same(&one.join(name), &other.join(name)).unwrap_or(false);
+    // A run and a bundle of it are the same.
+    let outgoing = |folder: &Path, files: &[PathBuf]| {
+        Outgoing::from_files(folder, files).map_err(|error| StoreError::other(folder, &error))
+    };
+    let (left, right) = (outgoing(one, &mine)?, outgoing(other, &theirs)?);
+    let differs = |name: &&PathBuf| {
+        let are_same = || -> io::Result<bool> {
+            let (mine, theirs) = (File::open(one.join(name))?, File::open(other.join(name))?);
+            same(left.reader(name, &mine)?, right.reader(name, &theirs)?)
+        };
+        !are_same().unwrap_or(false)
+    };
     Ok(mine.iter().find(differs).cloned())
 }
 
-/// Whether two files have the same bytes.
-fn same(one: &Path, other: &Path) -> io::Result<bool> {
+/// Whether two readers give the same bytes.
+fn same(mut one: impl Read, mut other: impl Read) -> io::Result<bool> {
     const CHUNK: u64 = 64 << 10;
-    let (one, other) = (File::open(one)?, File::open(other)?);
     let (mut mine, mut theirs) = (Vec::new(), Vec::new());
     loop {
         mine.clear();
         theirs.clear();
-        (&one).take(CHUNK).read_to_end(&mut mine)?;
-        (&other).take(CHUNK).read_to_end(&mut theirs)?;
+        one.by_ref().take(CHUNK).read_to_end(&mut mine)?;
+        other.by_ref().take(CHUNK).read_to_end(&mut theirs)?;
         if mine != theirs || mine.is_empty() {
             return Ok(mine == theirs);
         }

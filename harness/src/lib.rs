@@ -21,6 +21,7 @@ pub mod logs;
 mod manifest;
 mod memory;
 mod observe;
+mod outgoing;
 mod own_recipes;
 pub mod page;
 mod page_facts;

@@ -303,6 +303,10 @@ fn a_role_is_yaml_that_names_what_is_used() {
     let ran = bench.run("inventory role --namespace bench --nodes --device-pods --drain --user jo");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     insta::assert_snapshot!("role", ran.stdout);
+    let of_queue = "  - apiGroups: [\"kueue.x-k8s.io\"]\n    resources: [localqueues]\n    verbs: [list]\n";
+    assert!(!ran.stdout.contains(of_queue));
+    let ran = bench.run("inventory role --namespace bench --queue");
+    assert!(ran.stdout.contains(of_queue), "{}", ran.stdout);
     assert_eq!(bench.run("inventory role --namespace a/b").code, Some(2));
 }
 

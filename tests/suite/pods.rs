@@ -172,6 +172,57 @@ fn pods_of_a_queue_are_admitted_together_where_the_inventory_asks_for_it() {
     assert!(names.len() == 2 && names[0] == names[1], "{names:?}");
 }
 
+/// A queue that admits pods later is waited for; one that admits none ends the run at once, and blames no node.
+#[test]
+fn a_run_waits_for_kueue_and_names_the_queue_that_admits_nothing() {
+    let bench = Bench::new();
+    let text = fs::read_to_string(bench.0.path().join("inventory/pods.toml")).expect("an inventory");
+    let text = text.replace("[reach]\n", "[reach]\nqueue = \"gpus\"\ngang = true\n");
+    bench.0.write("inventory/pods.toml", &text);
+    let queue = "kube/objects/localqueues.kueue.x-k8s.io/default.gpus";
+    let active = |status: &str, reason: &str, message: &str| {
+        bench.0.write(
+            queue,
+            &format!(
+                r#"{{"metadata":{{"name":"gpus"}},"status":{{"conditions":[{{"type":"Active","status":"{status}","reason":"{reason}","message":"{message}"}}]}}}}"#
+            ),
+        );
+    };
+    let refused = |why: &str, see: &str| {
+        let from = Instant::now();
+        let ran = bench.suite();
+        let text = all(&ran);
+        assert!(text.contains(why) && text.contains(see) && text.contains("nothing was launched"), "{text}");
+        assert!(!text.contains("culprit") && text.lines().count() <= 10, "{text}");
+        assert_eq!((ran.code, bench.pods()), (Some(3), Vec::new()), "{text}");
+        from.elapsed()
+    };
+    active("True", "Ready", "Can submit new workloads to clusterQueue");
+    bench.0.write("kube/queued", "1\n2\n");
+    let ran = bench.suite();
+    assert_eq!((ran.code, bench.pods()), (Some(0), Vec::new()), "{}", all(&ran));
+    bench.0.write("inventory/pods.toml", &text.replace("start_limit_s = 5", "start_limit_s = 60"));
+    bench.0.write("kube/queued", "");
+    active("False", "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue");
+    let took = refused(
+        "local queue `gpus` of Kueue admits no pods: ClusterQueueIsInactive: Can't submit new workloads to clusterQueue",
+        "`kubectl --context=here --namespace=default describe localqueues.kueue.x-k8s.io gpus`",
+    );
+    assert!(took < Duration::from_secs(30), "it is not waited for: {took:?}");
+    fs::remove_file(bench.0.path().join(queue)).expect("removed");
+    refused(
+        "Kueue has no local queue `gpus` in namespace default",
+        "`kubectl --context=here --namespace=default get localqueues.kueue.x-k8s.io`",
+    );
+    // Whoever may not look at queues waits, and is sent to look.
+    bench.0.write("inventory/pods.toml", &text);
+    bench.0.write("kube/forbidden-localqueues.kueue.x-k8s.io", "");
+    refused(
+        "local queue `gpus` of Kueue has not admitted it yet",
+        "`kubectl --context=here --namespace=default get workloads.kueue.x-k8s.io`",
+    );
+}
+
 #[test]
 fn a_limit_of_the_namespace_that_the_inventory_does_not_ask_for_stops_the_run_before_a_job_is_ended_for_memory()
  {

@@ -61,12 +61,17 @@ fn a_culprit_is_cordoned_with_a_taint_and_its_reason_and_put_back_once_it_passes
                    cordon -l kubernetes.io/hostname=n2\n";
     assert!(ran.stdout.contains(by_hand), "{}", all(&ran));
     assert_eq!(get(&mpi, "n2"), ["", "", GPUS]);
+    mpi.bench.0.write("kube/listed-nodes", "");
     let ran = drain(&mpi);
     assert!(
         ran.code == Some(1) && ran.stdout.contains("\ndrained n2: [harness] HRN-NIC-DEAD "),
         "{}",
         all(&ran)
     );
+    // All are listed to see how many are drained, and the one that is patched before and after.
+    let listed = fs::read_to_string(mpi.bench.0.path().join("kube/listed-nodes")).expect("lists");
+    let of = |node: &str| listed.lines().filter(|line| *line == node).count();
+    assert_eq!(of("ip-n2"), of("ip-n1") + 2, "{listed}");
     let [annotations, unschedulable, taints] = &get(&mpi, "n2")[..] else { panic!("three lines") };
     assert!(
         annotations.starts_with(r#"{"harness/drained":"[harness] HRN-NIC-DEAD rdmap113s0: "#),

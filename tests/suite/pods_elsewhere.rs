@@ -1,7 +1,7 @@
 //! A run in pods, and a kubectl whose config leads to another cluster by then: nothing of the run is looked for there.
 
 use super::{Bench, SUITE, all, waiting, while_it_runs};
-use crate::project::Ran;
+use crate::project::{Project, Ran};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -243,4 +243,34 @@ fn a_password_in_the_url_of_a_server_is_neither_stored_nor_printed() {
         "error: the cluster that kubectl leads to is unknown: the server in kubectl's config is no plain URL";
     assert!(ran.code == Some(3) && text.contains(odd) && !text.contains("hunter"), "{text}");
     assert_eq!((bench.0.runs(), bench.pods()), (before, Vec::new()), "nothing was made");
+}
+
+/// As `aws eks update-kubeconfig` names a context.
+#[test]
+fn a_run_keeps_the_account_of_its_context_and_its_bundle_has_none() {
+    const CONTEXT: &str = "arn:aws:eks:us-west-2:123456789012:cluster/x";
+    let bench = Bench::new();
+    bench.0.write("kube/context", CONTEXT);
+    let ran = bench.run(&SUITE);
+    assert_eq!(ran.code, Some(0), "{}", all(&ran));
+    assert_eq!(bench.0.json("cluster.json")["context"], CONTEXT);
+    let run = bench.0.latest().canonicalize().expect("a run");
+    let run = run.file_name().expect("an id");
+    let file = bench.0.path().join("run.tar.gz").display().to_string();
+    let packed = bench.run(&["bundle", "--run", "latest", "--output", &file]);
+    assert_eq!(packed.code, Some(0), "{}", all(&packed));
+    let replay = ["-q", "--run", &file, "--from", "judge"];
+    let here = bench.run(&replay);
+    assert_eq!(here.code, Some(0), "it is the run that lies here: {}", all(&here));
+    let other = Project::new();
+    let there = other.harness(&replay);
+    assert_eq!(there.code, Some(0), "{}", all(&there));
+    let opened = crate::determinism::files(&other.path().join("runs").join(run), "");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(
+        opened.iter().any(|(_, bytes)| text(bytes).contains("arn:aws:eks:us-west-2:************:cluster/x"))
+    );
+    for (name, bytes) in &opened {
+        assert!(!text(bytes).contains("123456789012"), "{name}");
+    }
 }

@@ -53,7 +53,8 @@ fn read_large(folder: &Path) {
     assert_eq!(broken(&file, &one), None);
     let mut builder = Builder::new(io::sink());
     let name = Path::new("log");
-    add(&mut builder, &Redactor::default(), &one.join(name), name, name).expect("added");
+    let outgoing = Outgoing::from_files(&one, &[name.to_owned()]).expect("read");
+    add(&mut builder, &Redactor::default(), &outgoing, &one.join(name), name, name).expect("added");
 }
 
 fn peak_kib() -> u64 {

@@ -4,13 +4,14 @@
 use super::failure::Failure;
 use super::manifest::{MOST_FILES, ManifestFile};
 use super::object_name;
+use crate::outgoing::Outgoing;
 use base::digest::{Sum, sha256};
 use base::redact::Redactor;
 use base::text::show;
 use bytes::Bytes;
 use nix::fcntl::OFlag;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use store::{every_file, files, is_inside, left_out, no_files, unfinished};
@@ -23,6 +24,7 @@ const MOST_PARTS: u64 = 10_000;
 /// The files of a folder.
 pub(super) struct Survey {
     folder: PathBuf,
+    outgoing: Outgoing,
     is_run: bool,
     pub(super) files: Vec<SurveyedFile>,
     /// What is not published, and why.
@@ -68,10 +70,12 @@ impl Survey {
                 paths.len()
             )));
         }
-        let surveyed = paths.iter().map(|path| survey(folder, path, redactor, advice));
+        let outgoing = Outgoing::from_files(folder, &paths)
+            .map_err(|error| Failure::refused(format!("nothing was sent: {error}")))?;
+        let surveyed = paths.iter().map(|path| survey(folder, path, &outgoing, redactor, advice));
         let surveyed: Vec<SurveyedFile> = surveyed.collect::<Result<_, _>>()?;
         let left_out = not_published(folder, is_run)?;
-        Ok(Survey { folder: folder.to_owned(), is_run, files: surveyed, left_out })
+        Ok(Survey { folder: folder.to_owned(), outgoing, is_run, files: surveyed, left_out })
     }
 
     /// The bytes of all files.
@@ -92,11 +96,9 @@ impl Survey {
         let is_last = part + 1 >= file.parts.len();
         let read = || -> io::Result<Vec<u8>> {
             let mut opened = open(&self.folder.join(&file.entry.path))?;
-            opened.seek(SeekFrom::Start(from))?;
-            let mut bytes = Vec::with_capacity(usize::try_from(most).unwrap_or_default() + 1);
             // One byte more shows that the file has grown.
-            opened.take(most + u64::from(is_last)).read_to_end(&mut bytes)?;
-            Ok(bytes)
+            let most = most + u64::from(is_last);
+            self.outgoing.part(Path::new(&file.entry.path), &mut opened, from, most)
         };
         let bytes = read().map_err(|error| changed(&error))?;
         let digest = file.parts.get(part).unwrap_or(&file.entry.sha256);
@@ -151,7 +153,13 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)
 }
 
-fn survey(folder: &Path, path: &Path, redactor: &Redactor, advice: &str) -> Result<SurveyedFile, Failure> {
+fn survey(
+    folder: &Path,
+    path: &Path,
+    outgoing: &Outgoing,
+    redactor: &Redactor,
+    advice: &str,
+) -> Result<SurveyedFile, Failure> {
     let shown = show(&path.to_string_lossy());
     let refuse = |why: &dyn std::fmt::Display| Failure::refused(format!("nothing was sent: {shown}: {why}"));
     let Some(name) = path.to_str().filter(|name| is_inside(name)) else {
@@ -164,7 +172,7 @@ fn survey(folder: &Path, path: &Path, redactor: &Redactor, advice: &str) -> Resu
     let length = file.metadata().map_err(|error| refuse(&error))?.len();
     let part_bytes = PART.max(length.div_ceil(MOST_PARTS));
     let mut reader = DigestReader {
-        file,
+        file: outgoing.reader(path, &file).map_err(|error| refuse(&error))?,
         part_bytes,
         in_part: 0,
         bytes: 0,
@@ -189,8 +197,8 @@ fn survey(folder: &Path, path: &Path, redactor: &Redactor, advice: &str) -> Resu
 }
 
 /// Makes the digests of a file and of its parts while somebody else reads it.
-struct DigestReader {
-    file: File,
+struct DigestReader<'a> {
+    file: Box<dyn Read + 'a>,
     part_bytes: u64,
     in_part: u64,
     bytes: u64,
@@ -199,14 +207,14 @@ struct DigestReader {
     parts: Vec<String>,
 }
 
-impl DigestReader {
+impl DigestReader<'_> {
     fn end_part(&mut self) {
         self.parts.push(std::mem::take(&mut self.part).to_hex());
         self.in_part = 0;
     }
 }
 
-impl Read for DigestReader {
+impl Read for DigestReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // Never beyond the end of a part.
         let room = usize::try_from(self.part_bytes - self.in_part).unwrap_or(usize::MAX).min(buffer.len());
@@ -250,6 +258,20 @@ mod tests {
         survey.read(file, 0).expect("as before");
         let why = survey.read(file, 2).expect_err("grown").to_string();
         assert!(why.contains("large: it changed while it was published"), "{why}");
+    }
+
+    #[test]
+    fn accounts_are_masked_in_what_is_sent() {
+        let arn = b"image 123456789012.dkr.ecr.us-west-2.amazonaws.com/nccl:1\n";
+        let folder = folder_with("log", arn);
+        let list = format!("{{\"log\":\"{}\"}}", sha256(arn));
+        fs::write(folder.path().join("list.json"), &list).expect("written");
+        let survey = surveyed(folder.path()).expect("read");
+        let read = |at: usize| survey.read(&survey.files[at], 0).expect("unchanged");
+        let masked = b"image ************.dkr.ecr.us-west-2.amazonaws.com/nccl:1\n";
+        assert_eq!(read(1), &masked[..]);
+        assert_eq!(read(0), format!("{{\"log\":\"{}\"}}", sha256(masked)).into_bytes());
+        assert_eq!(survey.files[1].entry.sha256, sha256(masked));
     }
 
     #[test]

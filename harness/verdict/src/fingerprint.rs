@@ -1,6 +1,7 @@
 //! The software and settings that a job's numbers depend on: versions from its own log and from the probe of its nodes,
 //! the image that it ran in, and the variables that its script sets. The caller decides what a difference means.
 
+use base::redact::mask_accounts;
 use job::script::{self, GpuRequest, Start, Step, files};
 use model::artefact::{CaseVerdict, Plan, PlannedJob, Probe};
 use std::collections::{BTreeMap, BTreeSet};
@@ -148,6 +149,11 @@ pub struct Difference {
     pub after: BTreeSet<String>,
 }
 
+/// Without numbers of accounts, which a run that came in a bundle does not have.
+pub(crate) fn plain(versions: &BTreeSet<String>) -> BTreeSet<String> {
+    versions.iter().map(|version| mask_accounts(version)).collect()
+}
+
 /// Every part that differs, or that is known on one side only.
 pub(crate) fn differences(before: &Fingerprint, after: &Fingerprint) -> Vec<Difference> {
     let parts: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
@@ -157,7 +163,7 @@ pub(crate) fn differences(before: &Fingerprint, after: &Fingerprint) -> Vec<Diff
         before: of(before, part),
         after: of(after, part),
     });
-    all.filter(|difference| difference.before != difference.after).collect()
+    all.filter(|difference| plain(&difference.before) != plain(&difference.after)).collect()
 }
 
 impl std::fmt::Display for Difference {

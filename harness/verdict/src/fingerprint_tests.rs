@@ -41,6 +41,16 @@ fn from_parts(parts: &[(&str, &[&str])]) -> Fingerprint {
     parts.iter().map(|(part, versions)| ((*part).to_owned(), those(versions))).collect()
 }
 
+/// As a run that came in a bundle has its image.
+#[test]
+fn a_masked_account_makes_no_other_software() {
+    let of = |image: &str| from_parts(&[("image", &[image])]);
+    let here = of("123456789012.dkr.ecr.us-west-2.amazonaws.com/nccl:1");
+    let came = of("************.dkr.ecr.us-west-2.amazonaws.com/nccl:1");
+    assert!(differences(&here, &came).is_empty());
+    assert_eq!(differences(&here, &of("************.dkr.ecr.us-west-2.amazonaws.com/nccl:2")).len(), 1);
+}
+
 #[test]
 fn facts_that_all_nodes_of_the_job_report_are_added_and_the_log_comes_first() {
     let probe = probe(&[

@@ -23,7 +23,7 @@ mod tests;
 mod values;
 mod wide;
 
-pub use accounts::mask_accounts;
+pub use accounts::{WithoutAccounts, mask_accounts, part_without_accounts};
 pub use names::{is_secret_name, is_secret_pair};
 pub use secrets::{Reference, Secrets, reference};
 pub use stream::{How, Stream};

@@ -3,11 +3,10 @@
 
 use super::{Drained, NodeState, Queue, Wanted};
 use crate::reach::Wait;
+use crate::reach::pods::node_text::{Condition, fields, json as field, lines};
 use crate::reach::pods::{Kubectl, leaving};
 use base::digest::sha256;
 use config::inventory::KubernetesReach;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -57,15 +56,6 @@ struct Node {
     leaving: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct Condition {
-    #[serde(rename = "type")]
-    kind: String,
-    status: String,
-    #[serde(default)]
-    message: String,
-}
-
 impl KubernetesQueue {
     /// Asks nothing yet.
     pub fn new(reach: &KubernetesReach) -> KubernetesQueue {
@@ -83,12 +73,19 @@ impl KubernetesQueue {
         }
     }
 
-    async fn list(&self) -> Result<Vec<u8>, String> {
-        self.ask(&["get", "nodes", &format!("--output={FORMAT}")]).await
+    async fn list(&self, selector: Option<&str>) -> Result<Vec<u8>, String> {
+        let output = format!("--output={FORMAT}");
+        let words: Vec<&str> = ["get", "nodes", &output].into_iter().chain(selector).collect();
+        self.ask(&words).await
     }
 
     async fn node(&self, hostname: &str) -> Result<Node, String> {
-        let nodes = read(&self.list().await?).map_err(unreadable)?;
+        let selector = format!("--selector={HOSTNAME}={hostname}");
+        let mut nodes = read(&self.list(Some(&selector)).await?).map_err(unreadable)?;
+        // One without that label is known by its name.
+        if nodes.is_empty() {
+            nodes = read(&self.list(None).await?).map_err(unreadable)?;
+        }
         let mut found = nodes.into_iter().filter(|node| node.hostname == hostname);
         match (found.next(), found.next()) {
             (Some(node), None) => Ok(node),
@@ -167,7 +164,7 @@ impl Queue for KubernetesQueue {
     }
 
     fn show_all(&self) -> Wait<'_, Result<Vec<(String, NodeState)>, String>> {
-        Box::pin(async move { read_nodes(&self.list().await?).map_err(unreadable) })
+        Box::pin(async move { read_nodes(&self.list(None).await?).map_err(unreadable) })
     }
 
     fn drain<'a>(&'a self, wanted: &'a Wanted) -> Wait<'a, Drained> {
@@ -292,25 +289,20 @@ pub fn read_nodes(answer: &[u8]) -> Result<Vec<(String, NodeState)>, String> {
 
 /// A node that cannot be read makes the whole answer none: how many are drained would not be known.
 fn read(answer: &[u8]) -> Result<Vec<Node>, String> {
-    let answer = std::str::from_utf8(answer).map_err(|_| "it is no UTF-8".to_owned())?;
-    answer.lines().filter(|line| !line.is_empty()).map(node).collect()
+    lines(answer, node)
 }
 
 fn node(line: &str) -> Result<Node, String> {
-    let fields: Vec<&str> = line.split('\t').collect();
-    let [name, version, labels, annotations, unschedulable, taints, conditions] = fields[..] else {
-        return Err(format!("{} fields of a node, expected 7", fields.len()));
-    };
+    let [name, version, labels, annotations, unschedulable, taints, conditions] = fields(line)?;
     if name.is_empty() || version.is_empty() {
         return Err("a node without a name or a version".to_owned());
     }
-    let mut labels: BTreeMap<String, String> = json(labels, name, "labels")?;
-    let mut annotations: BTreeMap<String, String> = json(annotations, name, "annotations")?;
-    let conditions: Vec<Condition> = json(conditions, name, "conditions")?;
-    let taints: Vec<Value> = json(taints, name, "taints")?;
+    let mut labels: BTreeMap<String, String> = field(labels, name, "labels")?;
+    let mut annotations: BTreeMap<String, String> = field(annotations, name, "annotations")?;
+    let conditions: Vec<Condition> = field(conditions, name, "conditions")?;
+    let taints: Vec<Value> = field(taints, name, "taints")?;
     let keys = taints.iter().filter_map(|taint| taint.get("key")?.as_str());
-    let events = conditions.iter().map(|one| (one.kind.as_str(), one.status.as_str(), one.message.clone()));
-    let leaving = leaving(keys, events);
+    let leaving = leaving(keys, &conditions);
     let is_shown = |c: char| if c.is_control() { ' ' } else { c };
     Ok(Node {
         name: name.to_owned(),
@@ -324,14 +316,6 @@ fn node(line: &str) -> Result<Node, String> {
         taints,
         leaving,
     })
-}
-
-/// What a node does not have, kubectl prints as nothing.
-fn json<T: Default + DeserializeOwned>(text: &str, node: &str, what: &str) -> Result<T, String> {
-    if text.is_empty() {
-        return Ok(T::default());
-    }
-    serde_json::from_str(text).map_err(|error| format!("`{what}` of the node `{node}`: {error}"))
 }
 
 #[cfg(test)]
@@ -438,6 +422,22 @@ mod tests {
         let ours = r#"{"harness/drained":"[harness] HRN-NIC-DEAD x, run 1"}"#;
         let drained = node(&line("true", ours, taints)).expect("a node").state();
         assert!(matches!(drained.settled(), Some(Drained::Already { .. })));
+    }
+
+    /// A condition's reason counts as its message does, for whoever reads it.
+    #[test]
+    fn a_node_that_azure_takes_away_is_not_drained_and_one_that_it_freezes_is() {
+        let event = |reason: &str, message: &str| {
+            let conditions = json!([
+                { "type": "Ready", "status": "True" },
+                { "type": "VMEventScheduled", "status": "True", "reason": reason, "message": message },
+            ]);
+            node(&format!("n1\t7\t\t\t\t\t{conditions}")).expect("a node").state()
+        };
+        let reboot = event("VMEventScheduled", "Reboot Scheduled: soon");
+        let Some(Drained::Others { state }) = reboot.settled() else { panic!("another's") };
+        assert_eq!(state, "Ready: Azure takes it away: VMEventScheduled: Reboot Scheduled: soon");
+        assert_eq!(event("FreezeScheduled", "in 15 minutes").settled(), None);
     }
 
     #[test]

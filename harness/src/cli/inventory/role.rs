@@ -12,6 +12,9 @@ pub(crate) struct RoleArgs {
     /// Also a ClusterRole that reads nodes, and limits of the namespace, for `inventory discover --via kubernetes`
     #[arg(long)]
     nodes: bool,
+    /// Also the right to list local queues of Kueue in the namespace, for why a queue admits no pods
+    #[arg(long)]
+    queue: bool,
     /// Also a ClusterRole that lists pods of all namespaces, for what a probe reports of device plugins and the GPU operator
     #[arg(long)]
     device_pods: bool,
@@ -28,6 +31,8 @@ pub(crate) struct RoleArgs {
 
 /// What may be done with a kind of object.
 struct Rule {
+    /// Of the API; empty for Kubernetes' own.
+    group: &'static str,
     resource: &'static str,
     verbs: &'static str,
     why: &'static str,
@@ -36,11 +41,13 @@ struct Rule {
 /// Runs, probes, `resume` and `clean`.
 const RUNS: [Rule; 2] = [
     Rule {
+        group: "",
         resource: "pods",
         verbs: "create, get, list, delete",
         why: "a pod for each node; kubectl looks a pod up before it executes in it",
     },
     Rule {
+        group: "",
         resource: "pods/exec",
         verbs: "create, get",
         why: "commands and files; over WebSockets servers ask for `get`",
@@ -48,14 +55,24 @@ const RUNS: [Rule; 2] = [
 ];
 /// `inventory discover`.
 const LIMITS: Rule = Rule {
+    group: "",
     resource: "limitranges, resourcequotas",
     verbs: "list",
     why: "limits that pods of the namespace must ask for",
 };
-const READ_NODES: Rule = Rule { resource: "nodes", verbs: "list", why: "types, devices, taints, conditions" };
+/// Where `queue` of an inventory admits nothing.
+const QUEUES: Rule = Rule {
+    group: "kueue.x-k8s.io",
+    resource: "localqueues",
+    verbs: "list",
+    why: "whether the queue that pods wait for is there, and active",
+};
+const READ_NODES: Rule =
+    Rule { group: "", resource: "nodes", verbs: "list", why: "types, devices, taints, conditions" };
 
 /// `device_pods` and `device_pods_bad` of a probe.
 const READ_PODS: Rule = Rule {
+    group: "",
     resource: "pods",
     verbs: "list",
     why: "daemons that give pods GPUs and EFA devices, in whatever namespace they are",
@@ -63,6 +80,7 @@ const READ_PODS: Rule = Rule {
 
 /// kubectl reads a node before it patches it.
 const DRAIN_NODES: Rule = Rule {
+    group: "",
     resource: "nodes",
     verbs: "get, list, patch",
     why: "`spec.unschedulable`, a taint and an annotation `harness/drained`",
@@ -89,7 +107,8 @@ pub(super) fn role(args: &RoleArgs) -> i32 {
         "# What the harness needs to run pods as hosts. Apply it: harness inventory role ... | kubectl apply -f -\n",
     );
     let namespace = Some(args.namespace.as_str());
-    let in_namespace: Vec<&Rule> = RUNS.iter().chain(args.nodes.then_some(&LIMITS)).collect();
+    let optional = [args.nodes.then_some(&LIMITS), args.queue.then_some(&QUEUES)];
+    let in_namespace: Vec<&Rule> = RUNS.iter().chain(optional.into_iter().flatten()).collect();
     push_role(&mut text, args, &Scope { kind: "Role", name: "harness", namespace }, &in_namespace);
     if args.nodes {
         let scope = Scope { kind: "ClusterRole", name: "harness-read-nodes", namespace: None };
@@ -127,9 +146,10 @@ impl Scope<'_> {
 fn push_role(text: &mut String, args: &RoleArgs, scope: &Scope<'_>, rules: &[&Rule]) {
     scope.head(text, "");
     let _ = writeln!(text, "rules:");
-    for Rule { resource, verbs, why } in rules {
+    for Rule { group, resource, verbs, why } in rules {
         let _ = writeln!(text, "  # {why}");
-        let _ = writeln!(text, "  - apiGroups: [\"\"]\n    resources: [{resource}]\n    verbs: [{verbs}]");
+        let _ =
+            writeln!(text, "  - apiGroups: [\"{group}\"]\n    resources: [{resource}]\n    verbs: [{verbs}]");
     }
     if args.users.is_empty() && args.groups.is_empty() {
         return;

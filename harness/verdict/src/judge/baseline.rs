@@ -2,7 +2,8 @@
 //! other software than the baseline's, the number is inconclusive. A prediction is a provisional one.
 
 use super::{CaseData, JudgedBound, Measured, bound, support};
-use crate::fingerprint::{VARIABLES, variables};
+use crate::fingerprint::{VARIABLES, plain, variables};
+use base::redact::mask_accounts;
 use base::text::count;
 use config::baseline::FEWEST_ACCEPTED;
 use model::artefact::{BaselineNumbers, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict};
@@ -71,7 +72,8 @@ fn difference(data: &CaseData, assertion: &PlannedAssertion, numbers: &BaselineN
             assertion.jobs.iter().filter_map(|job| reported(job, part)).flatten().collect();
         // The versions of one job are not those of another.
         let is_known = !seen.is_empty() && assertion.jobs.iter().all(|job| reported(job, part).is_some());
-        match seen.iter().find(|one| !those.contains(one)) {
+        let accepts = plain(&those.iter().cloned().collect());
+        match seen.iter().find(|one| !accepts.contains(&mask_accounts(one))) {
             Some(other) => {
                 Some(format!("{part} is {other} in this run, {accepted} in the baseline for {}", numbers.key))
             }

@@ -2,6 +2,7 @@
 
 use super::quantity;
 use crate::reach::pods::leaving;
+use crate::reach::pods::node_text::{Condition, fields, json, lines};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -37,18 +38,6 @@ pub struct Taint {
     pub effect: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct Condition {
-    #[serde(rename = "type")]
-    kind: String,
-    /// `True`, `False` or `Unknown`.
-    pub status: String,
-    #[serde(default)]
-    reason: String,
-    #[serde(default)]
-    message: String,
-}
-
 impl Node {
     pub(super) fn label(&self, key: &str) -> Option<&str> {
         self.labels.get(key).map(String::as_str).filter(|value| !value.is_empty())
@@ -70,9 +59,7 @@ impl Node {
 
     /// Who has announced that it is about to go.
     pub(crate) fn leaving(&self) -> Option<String> {
-        let conditions =
-            self.conditions.iter().map(|one| (one.kind.as_str(), one.status.as_str(), one.because()));
-        leaving(self.taints.iter().map(|taint| taint.key.as_str()), conditions)
+        leaving(self.taints.iter().map(|taint| taint.key.as_str()), &self.conditions)
     }
 
     /// Why it is not ready, in the kubelet's or the controller's words.
@@ -84,25 +71,13 @@ impl Node {
     }
 }
 
-impl Condition {
-    /// Reason and message, as far as there are any.
-    pub(crate) fn because(&self) -> String {
-        let because = [&self.reason, &self.message].map(String::as_str);
-        because.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(": ")
-    }
-}
-
 /// A node that cannot be read makes the whole answer none: who is left out has a reason.
 pub fn read(answer: &[u8]) -> Result<Vec<Node>, String> {
-    let answer = std::str::from_utf8(answer).map_err(|_| "it is no UTF-8".to_owned())?;
-    answer.lines().filter(|line| !line.is_empty()).map(node).collect()
+    lines(answer, node)
 }
 
 fn node(line: &str) -> Result<Node, String> {
-    let fields: Vec<&str> = line.split('\t').collect();
-    let [name, labels, unschedulable, taints, allocatable, conditions] = fields[..] else {
-        return Err(format!("{} fields of a node, expected 6", fields.len()));
-    };
+    let [name, labels, unschedulable, taints, allocatable, conditions] = fields(line)?;
     if name.is_empty() {
         return Err("a node without a name".to_owned());
     }
@@ -114,12 +89,4 @@ fn node(line: &str) -> Result<Node, String> {
         allocatable: json(allocatable, name, "allocatable")?,
         conditions: json(conditions, name, "conditions")?,
     })
-}
-
-/// What a node does not have, kubectl prints as nothing.
-fn json<'a, T: Default + Deserialize<'a>>(text: &'a str, node: &str, what: &str) -> Result<T, String> {
-    if text.is_empty() {
-        return Ok(T::default());
-    }
-    serde_json::from_str(text).map_err(|error| format!("`{what}` of the node `{node}`: {error}"))
 }

@@ -19,6 +19,8 @@ use tokio::process::{ChildStdout, Command};
 const STDERR_LIMIT: usize = 256 << 10;
 /// How long the API server may take to answer one question.
 const REQUEST_LIMIT_S: u64 = 60;
+/// How much longer it may take for each object that is made: they are made one after another, and webhooks look at each.
+const OBJECT_LIMIT_S: u64 = 2;
 
 /// How kubectl is called: in one process always by the same context, and never where that leads elsewhere by then
 /// (`server.rs`).
@@ -117,6 +119,19 @@ impl Kubectl {
         self.ask_by(target.context.as_deref(), arguments, stdin, stdout_limit).await
     }
 
+    /// Makes the objects of a list, which are so many.
+    pub(super) async fn create(
+        &self,
+        list: &[u8],
+        objects: usize,
+        stdout_limit: usize,
+    ) -> Result<Output<Vec<u8>>, ReachError> {
+        let target = self.checked_target().await?;
+        let words = ["create", "--filename=-", "--output=name"].map(str::to_owned);
+        let limit = creation_limit(objects);
+        self.ask_within(limit, target.context.as_deref(), &words, list, stdout_limit).await
+    }
+
     /// By this context or else kubectl's current one, whatever it leads to.
     pub(super) async fn ask_by(
         &self,
@@ -125,9 +140,19 @@ impl Kubectl {
         stdin: &[u8],
         stdout_limit: usize,
     ) -> Result<Output<Vec<u8>>, ReachError> {
+        self.ask_within(creation_limit(0), context, arguments, stdin, stdout_limit).await
+    }
+
+    async fn ask_within(
+        &self,
+        limit: Duration,
+        context: Option<&str>,
+        arguments: &[String],
+        stdin: &[u8],
+        stdout_limit: usize,
+    ) -> Result<Output<Vec<u8>>, ReachError> {
         let mut all = vec![format!("--request-timeout={REQUEST_LIMIT_S}s")];
         all.extend_from_slice(arguments);
-        let limit = Duration::from_secs(2 * REQUEST_LIMIT_S);
         let take = async |stdout| head(stdout, stdout_limit).await;
         let output = self.call(context, &all, stdin, limit, take).await?;
         let what = || format!("`kubectl {}`", arguments.first().map_or("", String::as_str));
@@ -205,6 +230,11 @@ impl Kubectl {
     }
 }
 
+/// Of a call that makes so many objects.
+fn creation_limit(objects: usize) -> Duration {
+    Duration::from_secs(2 * REQUEST_LIMIT_S + OBJECT_LIMIT_S * objects as u64)
+}
+
 async fn errors(stderr: impl AsyncRead + Unpin) -> Vec<u8> {
     tail(stderr, STDERR_LIMIT).await
 }
@@ -226,15 +256,18 @@ pub(super) fn is_refusal(complaint: &str) -> bool {
 }
 
 /// Whether the server, or what stands before it, refused a command for a pod that runs: a policy, too many requests, a
-/// server that is about to end, or a kubelet's certificate that is not known or not approved yet.
+/// server that is about to end, a kubelet's certificate that is not known or not approved yet, a kubelet that does not let the server
+/// in, or a proxy that knows no streams.
 pub(super) fn is_of_server(refusal: &str) -> bool {
-    const SIGNS: [&str; 6] = [
+    const SIGNS: [&str; 8] = [
         "denied the request",
         "(TooManyRequests)",
         "(ServiceUnavailable)",
         "(Timeout)",
         "x509: ",
         "remote error: tls: ",
+        "unable to upgrade connection: ",
+        "Upgrade request required",
     ];
     (refusal.starts_with("Error from server") || refusal.starts_with("error: "))
         && SIGNS.iter().any(|sign| refusal.contains(sign))
@@ -254,4 +287,16 @@ pub(super) fn is_transient(refusal: &str) -> bool {
         "Unable to connect to the server",
     ];
     SIGNS.iter().any(|sign| refusal.contains(sign))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Policies, meshes and queues look at each pod, some for half a second.
+    #[test]
+    fn five_hundred_pods_may_take_longer_to_make_than_one_question() {
+        assert_eq!(creation_limit(0), Duration::from_secs(120));
+        assert!(creation_limit(512) >= Duration::from_millis(512 * 500));
+    }
 }

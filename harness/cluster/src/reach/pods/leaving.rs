@@ -2,6 +2,7 @@
 //! restarts its machine. What ends or falls silent there says nothing against the node's hardware.
 
 use super::kubectl::Kubectl;
+use super::node_text::{Condition, fields, json, lines};
 use base::text::{shorten, show};
 use serde::Deserialize;
 
@@ -35,32 +36,21 @@ struct Taint {
     key: String,
 }
 
-#[derive(Deserialize)]
-struct Condition {
-    #[serde(rename = "type")]
-    kind: String,
-    status: String,
-    #[serde(default)]
-    reason: String,
-    #[serde(default)]
-    message: String,
-}
-
-/// Who has announced it, by the keys of a node's taints, and by its conditions: type, status, and reason with message.
+/// Who has announced it, by the keys of a node's taints, and by its conditions.
 pub(crate) fn leaving<'a>(
     mut taints: impl Iterator<Item = &'a str>,
-    mut conditions: impl Iterator<Item = (&'a str, &'a str, String)>,
+    conditions: &[Condition],
 ) -> Option<String> {
     let by_taint = taints.find_map(|key| {
         let (key, who) = TAINTS.iter().find(|(known, _)| *known == key)?;
         Some(format!("{who}: taint {key}"))
     });
     by_taint.or_else(|| {
-        conditions.find_map(|(kind, status, because)| {
-            let leaves =
-                kind == VM_EVENT && status == "True" && !because.to_ascii_lowercase().contains(FREEZE);
-            leaves.then(|| format!("Azure takes it away: {}", shorten(&show(&because), LONGEST)))
-        })
+        let mut events = conditions.iter().filter(|one| one.kind == VM_EVENT && one.status == "True");
+        let because = events.find_map(|one| {
+            Some(one.because()).filter(|because| !because.to_ascii_lowercase().contains(FREEZE))
+        })?;
+        Some(format!("Azure takes it away: {}", shorten(&show(&because), LONGEST)))
     })
 }
 
@@ -74,16 +64,13 @@ pub(super) async fn announced(kubectl: &Kubectl, hostname: &str) -> Option<Strin
 
 /// What kubectl printed of one node. Where two have that hostname nothing is known of either.
 fn read(printed: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(printed).ok()?;
-    let mut lines = text.lines().filter(|line| !line.is_empty());
-    let (Some(line), None) = (lines.next(), lines.next()) else { return None };
-    let (taints, conditions) = line.split_once('\t')?;
-    let json = |text: &str| if text.is_empty() { "[]".to_owned() } else { text.to_owned() };
-    let taints: Vec<Taint> = serde_json::from_str(&json(taints)).ok()?;
-    let conditions: Vec<Condition> = serde_json::from_str(&json(conditions)).ok()?;
-    let conditions = conditions
-        .iter()
-        .map(|one| (one.kind.as_str(), one.status.as_str(), format!("{}: {}", one.reason, one.message)));
+    let nodes = lines(printed, |line| {
+        let [taints, conditions] = fields(line)?;
+        let taints: Vec<Taint> = json(taints, "", "taints")?;
+        Ok((taints, json::<Vec<Condition>>(conditions, "", "conditions")?))
+    });
+    let nodes = nodes.ok()?;
+    let [(taints, conditions)] = nodes.as_slice() else { return None };
     leaving(taints.iter().map(|taint| taint.key.as_str()), conditions)
 }
 

@@ -1,6 +1,7 @@
 //! The pods of a run, from their creation to their deletion: one for each node, found by the label of the run and by
 //! names that only this run has, and deleted by their uids. One list answers for all of them, however many there are.
 
+use super::admission;
 use super::kubectl::{Kubectl, is_refusal, is_transient, refusals};
 use super::manifest::{PodOwner, PodTemplate, RUN};
 use super::server::{Target, is_elsewhere};
@@ -34,12 +35,14 @@ pub struct PodLeft {
     /// Why what it ran may still run once it is deleted.
     pub silent: Option<String>,
     uid: String,
+    /// The group of Kueue that keeps it though it was deleted.
+    kept_by: Option<String>,
 }
 
 impl PodLeft {
     pub(super) fn new(name: &str, facts: &PodFacts) -> PodLeft {
         let (node, uid) = (facts.node.clone(), facts.uid.clone());
-        PodLeft { name: name.to_owned(), node, silent: silence(facts), uid }
+        PodLeft { name: name.to_owned(), node, silent: silence(facts), uid, kept_by: facts.kept_by.clone() }
     }
 }
 
@@ -114,7 +117,18 @@ impl Life<'_> {
             let facts = nodes.iter().filter_map(|node| listed.get(&self.owner.pod(node)));
             facts.into_iter().any(|facts| matches!(facts.state, PodState::Waiting(_)))
         };
+        let queue = |listed: &BTreeMap<String, PodFacts>| {
+            nodes.iter().find_map(|node| listed.get(&self.owner.pod(node))?.queue.clone())
+        };
+        let (mut is_asked, mut refusal) = (false, None);
         while waits(&listed) && Instant::now() < until && interrupt::asked().is_none() {
+            if let Some(queue) = queue(&listed).filter(|_| !is_asked) {
+                is_asked = true;
+                refusal = admission::refusal(self.kubectl, &queue).await;
+                if refusal.is_some() {
+                    break;
+                }
+            }
             tokio::time::sleep(LOOK).await;
             // The server may be restarted meanwhile: what was known stands.
             if let Ok(now) = self.list().await {
@@ -133,6 +147,7 @@ impl Life<'_> {
                 Some(why) => Err(no_pod(node, why)),
                 None => Ok(pod),
             };
+            let pod = pod.map(|pod| admission::explained(self.kubectl, pod, refusal.as_ref()));
             (node.clone(), pod.and_then(|pod| runs(node, pod)).and_then(fits))
         });
         Ok(each.collect())
@@ -162,8 +177,7 @@ impl Life<'_> {
     /// What the server refused, a text for each.
     async fn create(&self, template: &PodTemplate, nodes: &[&str]) -> Result<Vec<String>, ReachError> {
         let list = template.list(self.owner, nodes).to_string();
-        let words = ["create", "--filename=-", "--output=name"].map(str::to_owned);
-        let output = self.kubectl.ask(&words, list.as_bytes(), LIST_LIMIT).await?;
+        let output = self.kubectl.create(list.as_bytes(), nodes.len(), LIST_LIMIT).await?;
         if output.succeeded {
             return Ok(Vec::new());
         }
@@ -202,7 +216,9 @@ impl Life<'_> {
                 Ok(listed) => {
                     open.retain(|(pod, _)| listed.get(&pod.name).is_some_and(|facts| facts.uid == pod.uid));
                     for (pod, _) in &mut open {
-                        pod.silent = listed.get(&pod.name).and_then(silence);
+                        let facts = listed.get(&pod.name);
+                        pod.silent = facts.and_then(silence);
+                        pod.kept_by = facts.and_then(|facts| facts.kept_by.clone());
                     }
                 }
                 Err(error) if is_late || is_refused(&error) || is_elsewhere(&error) => return Err(error),
@@ -215,17 +231,18 @@ impl Life<'_> {
                 Deletion::Refused(_) => false,
             };
             if is_late || !open.iter().any(waits) {
-                return Ok(open.into_iter().map(|(pod, deletion)| Self::stays(pod, deletion)).collect());
+                return Ok(open.into_iter().map(|(pod, deletion)| self.stays(pod, deletion)).collect());
             }
             tokio::time::sleep(LOOK).await;
         }
     }
 
-    fn stays(pod: PodLeft, deletion: Deletion) -> (PodLeft, String) {
-        let why = match (deletion, &pod.silent) {
-            (Deletion::Unasked(why) | Deletion::Refused(why), _) => why,
-            (Deletion::Asked, Some(silent)) => format!("its node does not answer ({silent})"),
-            (Deletion::Asked, None) => format!("not gone within {} s", GONE_LIMIT.as_secs()),
+    fn stays(&self, pod: PodLeft, deletion: Deletion) -> (PodLeft, String) {
+        let why = match (deletion, &pod.silent, &pod.kept_by) {
+            (Deletion::Unasked(why) | Deletion::Refused(why), ..) => why,
+            (Deletion::Asked, Some(silent), _) => format!("its node does not answer ({silent})"),
+            (Deletion::Asked, None, Some(group)) => admission::kept(self.kubectl, group),
+            (Deletion::Asked, None, None) => format!("not gone within {} s", GONE_LIMIT.as_secs()),
         };
         (pod, why)
     }
@@ -280,6 +297,30 @@ pub(super) fn runs(node: &str, pod: PodFacts) -> Result<PodFacts, ReachError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As Kueue leaves pods of a group that it has not admitted: <https://github.com/kubernetes-sigs/kueue/issues/5130>.
+    #[test]
+    fn a_pod_that_kueue_keeps_is_left_with_the_command_that_ends_its_workload() {
+        let pod = |deleted: &str, finalizer: &str| {
+            let list = format!(
+                r#"{{"items":[{{"metadata":{{"name":"a","uid":"u"{deleted},"finalizers":["{finalizer}"],
+                "labels":{{"kueue.x-k8s.io/pod-group-name":"g1"}}}},"status":{{"phase":"Pending"}}}}]}}"#
+            );
+            PodLeft::new("a", &state::read(list.as_bytes()).expect("a list")["a"])
+        };
+        let (kubectl, owner) =
+            (Kubectl::new(None, "bench"), PodOwner { run: "r".into(), person: "jo".into(), process: None });
+        let life = Life { kubectl: &kubectl, owner: &owner };
+        let deleted = r#","deletionTimestamp":"2026-01-01T00:00:00Z""#;
+        let (_, why) = life.stays(pod(deleted, "kueue.x-k8s.io/managed"), Deletion::Asked);
+        assert_eq!(
+            why,
+            "Kueue keeps it until its workload ends: `kubectl --namespace=bench delete workloads.kueue.x-k8s.io g1`"
+        );
+        for other in [pod(deleted, "example.com/x"), pod("", "kueue.x-k8s.io/managed")] {
+            assert_eq!(life.stays(other, Deletion::Asked).1, "not gone within 60 s");
+        }
+    }
 
     /// As kubectl prints them while a control plane is upgraded, and where it refuses for good.
     #[test]

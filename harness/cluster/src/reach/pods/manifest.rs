@@ -12,7 +12,10 @@ pub(super) const CONTAINER: &str = "work";
 pub(super) const RUN: &str = "harness/run";
 pub(super) const OWNER: &str = "harness/owner";
 pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "harness");
-const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+/// The local queue of Kueue that admits a pod.
+pub(super) const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+/// Pods that Kueue admits together, whose workload has that name.
+pub(super) const GROUP: &str = "kueue.x-k8s.io/pod-group-name";
 /// Older releases of Istio read the annotation, newer ones the label.
 const ISTIO: &str = "sidecar.istio.io/inject";
 /// Its processes get a signal, and so many seconds.
@@ -92,7 +95,7 @@ fn group(owner: &PodOwner, nodes: &[&str]) -> String {
 /// ours only the node differs, so that they have one role. A group that is not to be retried gives its quota back once its pods
 /// have ended or are deleted.
 fn join(pod: &mut Value, group: &str, pods: usize) {
-    pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = group.into();
+    pod["metadata"]["labels"][GROUP] = group.into();
     let annotations = &mut pod["metadata"]["annotations"];
     annotations["kueue.x-k8s.io/pod-group-total-count"] = pods.to_string().into();
     annotations["kueue.x-k8s.io/role-hash"] = "harness".into();
@@ -241,6 +244,12 @@ impl PodTemplate {
         if let Some(class) = &reach.priority_class {
             spec["priorityClassName"] = class.as_str().into();
         }
+        if let Some(class) = &reach.runtime_class {
+            spec["runtimeClassName"] = class.as_str().into();
+        }
+        if let Some(secret) = &reach.pull_secret {
+            spec["imagePullSecrets"] = json!([{ "name": secret }]);
+        }
         spec
     }
 
@@ -315,6 +324,8 @@ mod tests {
                 ("app.kubernetes.io/managed-by".to_owned(), "somebody".to_owned()),
             ]),
             service_account: Some("bench".into()),
+            runtime_class: None,
+            pull_secret: None,
             shared: "fsx".into(),
             node_selector: BTreeMap::from([("pool".to_owned(), "p5".to_owned())]),
             tolerations: vec![
@@ -404,6 +415,21 @@ mod tests {
         assert_eq!(looking["limits"], json!({ "cpu": "1", "memory": "1Gi" }));
         template.reach.memory = Some(1536 << 20);
         assert_eq!(resources(&template)["limits"]["memory"], "1536Mi");
+    }
+
+    #[test]
+    fn a_pod_has_the_runtime_class_and_the_pull_secret_that_are_asked_for() {
+        let mut template = template();
+        let keys = |template: &PodTemplate| {
+            let spec = template.spec(&["a"], &[]);
+            (spec["runtimeClassName"].clone(), spec["imagePullSecrets"].clone())
+        };
+        assert_eq!(keys(&template), (Value::Null, Value::Null));
+        (template.reach.runtime_class, template.reach.pull_secret) =
+            (Some("nvidia".into()), Some("ngc".into()));
+        let asked = (json!("nvidia"), json!([{ "name": "ngc" }]));
+        assert_eq!(keys(&template), asked);
+        assert_eq!(keys(&template.without_devices()), asked, "the image is the same");
     }
 
     #[test]

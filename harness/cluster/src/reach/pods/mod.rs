@@ -5,14 +5,17 @@
 //! behind it. A stream that breaks off, a kubelet that is away and a command that fails all end kubectl with exit code 1.
 //! Inputs are read by their announced length, since older servers cannot close a command's standard input.
 
+mod admission;
 mod incoming;
 mod kubectl;
 mod leaving;
 mod life;
 mod maker;
 mod manifest;
+pub(crate) mod node_text;
 mod orphans;
 mod server;
+mod shared_answer;
 mod state;
 mod tasks;
 #[cfg(test)]
@@ -39,9 +42,11 @@ use incoming::{Came, Incoming};
 use kubectl::{Output, is_of_server, is_refusal};
 use life::{Life, no_pod, over, runs};
 use manifest::CONTAINER;
-use state::PodState;
+use shared_answer::SharedAnswer;
+use state::{PodFacts, PodState};
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::sync::{OnceCell, Semaphore};
@@ -78,7 +83,12 @@ pub struct Pods {
     /// Pods may have been made: by this process, or by one whose run it goes on with.
     may_be_there: Cell<bool>,
     ready: OnceCell<BTreeMap<String, Result<String, ReachError>>>,
+    /// For commands without an answer. Where a server is restarted those on all nodes lose theirs at once, and a list has all pods.
+    listed: SharedAnswer<Listed>,
 }
+
+/// The pods by their names.
+type Listed = Result<Rc<BTreeMap<String, PodFacts>>, ReachError>;
 
 impl Pods {
     /// For these nodes of a run; nothing is made yet.
@@ -99,6 +109,7 @@ impl Pods {
             asked: Cell::new(0),
             may_be_there: Cell::new(false),
             ready: OnceCell::new(),
+            listed: SharedAnswer::new(),
         }
     }
 
@@ -257,7 +268,7 @@ impl Pods {
 
     /// Why a pod gives no answer, as far as the server says it.
     async fn cause_of_silence(&self, node: &str, pod: &str) -> Option<ReachError> {
-        match self.life().list().await {
+        match self.listed.get(async || self.life().list().await.map(Rc::new)).await {
             Ok(pods) => {
                 let Some(facts) = pods.get(pod).cloned() else { return Some(over(node, GONE.to_owned())) };
                 let is_silent = matches!(facts.state, PodState::NodeSilent(_));

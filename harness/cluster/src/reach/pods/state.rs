@@ -1,7 +1,7 @@
 //! What the API server says of the pods of a run, in one list for all of them: which run, and why others do not. No cause
 //! names a node as bad: a node that is lost is silent, and silence is judged where it is heard.
 
-use super::manifest::CONTAINER;
+use super::manifest::{CONTAINER, GROUP, QUEUE};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -20,6 +20,10 @@ pub struct PodFacts {
     pub has_succeeded: bool,
     /// What the container may use of processors and memory, where that is limited.
     pub limits: Vec<(&'static str, String)>,
+    /// The local queue of Kueue, where Kueue holds it back.
+    pub queue: Option<String>,
+    /// The group of Kueue that keeps it though it was deleted; empty where it has none.
+    pub kept_by: Option<String>,
     /// Whether it runs, and why not.
     pub state: PodState,
 }
@@ -49,6 +53,8 @@ pub fn read(list: &[u8]) -> Result<BTreeMap<String, PodFacts>, String> {
             is_deleted: is_deleted(pod),
             has_succeeded: has_succeeded(pod),
             limits: limits(pod),
+            queue: queue(pod),
+            kept_by: kept_by(pod),
             state: state(pod),
         };
         Some((text(&pod["metadata"]["name"])?, facts))
@@ -68,12 +74,47 @@ fn limits(pod: &Value) -> Vec<(&'static str, String)> {
     ["cpu", "memory"].into_iter().filter_map(limit).collect()
 }
 
+/// Kueue takes its gates away once it admits a pod.
+fn queue(pod: &Value) -> Option<String> {
+    let gates = pod["spec"]["schedulingGates"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_of_kueue =
+        |gate: &Value| gate["name"].as_str().is_some_and(|name| name.starts_with("kueue.x-k8s.io/"));
+    gates.iter().any(is_of_kueue).then(|| text(&pod["metadata"]["labels"][QUEUE]))
+}
+
+/// As <https://kueue.sigs.k8s.io/docs/tasks/troubleshooting/troubleshooting_pods/> describes.
+fn kept_by(pod: &Value) -> Option<String> {
+    let finalizers = pod["metadata"]["finalizers"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_kept = is_deleted(pod) && finalizers.iter().any(|one| one == "kueue.x-k8s.io/managed");
+    is_kept.then(|| text(&pod["metadata"]["labels"][GROUP]))
+}
+
 fn is_address(text: &str) -> bool {
     text.parse::<std::net::IpAddr>().is_ok()
 }
 
-/// Of a pod that ends because it was deleted: its container ends as if by itself.
-const DELETED: &str = "it is being deleted: somebody deleted or evicted it";
+/// Why a pod ends that was deleted, whose container ends as if by itself: who takes it away for somebody else writes down why
+/// before. Kueue's condition is that of <https://github.com/kubernetes-sigs/kueue/blob/main/pkg/controller/jobs/pod/pod_controller.go>.
+fn deleted(pod: &Value) -> PodState {
+    let by = |kind| condition(pod, kind).filter(|condition| condition["status"] == "True");
+    PodState::Over(if let Some(target) = by("TerminationTarget") {
+        format!("Kueue ended it: {}", because(target))
+    } else if let Some(target) = by("DisruptionTarget") {
+        with(preempted(&text(&target["reason"]), Some(target)), text(&target["message"]))
+    } else {
+        "it is being deleted: somebody deleted or evicted it".to_owned()
+    })
+}
+
+fn condition<'a>(pod: &'a Value, kind: &str) -> Option<&'a Value> {
+    let all = pod["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().find(|condition| condition["type"] == kind)
+}
+
+/// Reason and message of a condition.
+pub(super) fn because(condition: &Value) -> String {
+    with(text(&condition["reason"]), text(&condition["message"]))
+}
 
 fn text(value: &Value) -> String {
     value.as_str().map(one_line).unwrap_or_default()
@@ -88,10 +129,10 @@ fn with(reason: String, message: String) -> String {
 }
 
 /// By how its container ended.
-fn over(ended: &Value, is_deleted: bool) -> PodState {
+fn over(pod: &Value, ended: &Value) -> PodState {
     let reason = text(&ended["reason"]);
-    if is_deleted && ["", "Completed", "Error"].contains(&reason.as_str()) {
-        return PodState::Over(DELETED.to_owned());
+    if is_deleted(pod) && ["", "Completed", "Error"].contains(&reason.as_str()) {
+        return deleted(pod);
     }
     let code = ended["exitCode"].as_i64().map(|code| format!("exit code {code}")).unwrap_or_default();
     PodState::Over(with(reason, with(code, text(&ended["message"]))))
@@ -119,10 +160,6 @@ fn container(pod: &Value) -> &Value {
 fn state(pod: &Value) -> PodState {
     let status = &pod["status"];
     let container = container(pod);
-    let condition = |kind: &str| {
-        let all = status["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
-        all.iter().find(|condition| condition["type"] == kind)
-    };
     let waits = &container["state"]["waiting"];
     let ended = &container["state"]["terminated"];
     let is_deleted = is_deleted(pod);
@@ -130,28 +167,28 @@ fn state(pod: &Value) -> PodState {
         Some("Failed" | "Succeeded") => {
             let (reason, message) = (text(&status["reason"]), text(&status["message"]));
             if !reason.is_empty() {
-                return PodState::Over(with(preempted(&reason, condition("DisruptionTarget")), message));
+                return PodState::Over(with(preempted(&reason, condition(pod, "DisruptionTarget")), message));
             }
             if !ended.is_object() && !is_deleted {
                 let why = beside(pod).unwrap_or_else(|| "it ended before its container began".to_owned());
                 return PodState::Over(why);
             }
-            over(ended, is_deleted)
+            over(pod, ended)
         }
-        Some("Running") if ended.is_object() => over(ended, is_deleted),
+        Some("Running") if ended.is_object() => over(pod, ended),
         Some("Running") if container["state"]["running"].is_object() => {
             let is_silent = |ready: &&Value| {
                 let of_kubelet = ready["reason"].as_str().is_some_and(|reason| OF_KUBELET.contains(&reason));
                 ready["status"] != "True" && container["ready"] == true && !of_kubelet
             };
-            match condition("Ready").filter(is_silent) {
+            match condition(pod, "Ready").filter(is_silent) {
                 Some(ready) => PodState::NodeSilent(with("NotReady".to_owned(), text(&ready["message"]))),
-                None if is_deleted => PodState::Over(DELETED.to_owned()),
+                None if is_deleted => deleted(pod),
                 None => PodState::Running,
             }
         }
         // One that waits may have a finalizer, such as Kueue's, and be there for long.
-        _ if is_deleted => PodState::Over(DELETED.to_owned()),
+        _ if is_deleted => deleted(pod),
         _ => {
             let reason = text(&waits["reason"]);
             let why = with(reason.clone(), text(&waits["message"]));
@@ -161,7 +198,7 @@ fn state(pod: &Value) -> PodState {
             if never.contains(&reason.as_str()) {
                 return PodState::Over(why);
             }
-            let placed = condition("PodScheduled").filter(|placed| placed["status"] == "False");
+            let placed = condition(pod, "PodScheduled").filter(|placed| placed["status"] == "False");
             PodState::Waiting(match placed {
                 Some(placed) => with(text(&placed["reason"]), text(&placed["message"])),
                 None if !NO_CAUSES.contains(&reason.as_str()) => why,

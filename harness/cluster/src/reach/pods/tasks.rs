@@ -160,8 +160,7 @@ impl PodTasks {
         let items: Vec<Value> =
             pods.iter().map(|(pod, task)| self.pod(pod, &format!("{name} {task}"), &nodes, *task)).collect();
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string();
-        let words = ["create", "--filename=-", "--output=name"].map(str::to_owned);
-        let said = self.pods.kubectl.ask(&words, list.as_bytes(), ANSWER_LIMIT).await;
+        let said = self.pods.kubectl.create(list.as_bytes(), pods.len(), ANSWER_LIMIT).await;
         match said {
             Ok(output) if output.succeeded => Ok(()),
             Ok(output) => Err(format!("`kubectl create`: {}", complaint(&output.stderr))),

@@ -53,6 +53,71 @@ fn a_pod_that_is_deleted_is_reported_as_deleted_and_one_on_a_lost_node_as_silent
     assert_eq!(silent, PodState::NodeSilent("NotReady".to_owned()));
 }
 
+/// As Kueue and the scheduler take pods away: each writes its condition first, and deletes the pod then.
+#[test]
+fn a_pod_that_is_deleted_for_somebody_else_has_the_reason_of_who_deletes_it() {
+    let state = |phase: &str, condition: serde_json::Value, container: serde_json::Value| {
+        let list = serde_json::json!({ "items": [{
+            "metadata": { "name": "a", "uid": "u", "deletionTimestamp": "2026-01-01T00:00:00Z" },
+            "status": { "phase": phase, "conditions": [condition],
+                "containerStatuses": [{ "name": "work", "ready": true, "state": container }] },
+        }] });
+        read(list.to_string().as_bytes()).expect("a list").remove("a").expect("a pod").state
+    };
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| serde_json::json!({ "type": kind, "status": status, "reason": reason, "message": message });
+    let (runs, ended) = (
+        serde_json::json!({ "running": {} }),
+        serde_json::json!({ "terminated": { "reason": "Completed", "exitCode": 0 } }),
+    );
+    let kueue = condition(
+        "TerminationTarget",
+        "True",
+        "WorkloadEvictedDueToPreempted",
+        "Preempted to accommodate a workload (UID: 1)",
+    );
+    let over = |why: &str| PodState::Over(why.to_owned());
+    let why =
+        over("Kueue ended it: WorkloadEvictedDueToPreempted: Preempted to accommodate a workload (UID: 1)");
+    assert_eq!(state("Running", kueue.clone(), runs.clone()), why);
+    assert_eq!(state("Succeeded", kueue.clone(), ended), why);
+    assert_eq!(state("Pending", kueue, serde_json::json!({})), why);
+    let scheduler = condition(
+        "DisruptionTarget",
+        "True",
+        "PreemptionByScheduler",
+        "preempting to accommodate a higher priority pod",
+    );
+    let why = over("Preempted: preempting to accommodate a higher priority pod");
+    assert_eq!(state("Running", scheduler, runs.clone()), why);
+    let drained = condition("DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting");
+    assert_eq!(
+        state("Running", drained, runs.clone()),
+        over("EvictionByEvictionAPI: Eviction API: evicting")
+    );
+    let past = condition("DisruptionTarget", "False", "PreemptionByScheduler", "");
+    assert_eq!(state("Running", past, runs), over("it is being deleted: somebody deleted or evicted it"));
+}
+
+/// A pod that Kueue admitted has no gate of it, and one that waits at another's gate does not wait for Kueue.
+#[test]
+fn a_pod_waits_for_the_queue_whose_gate_it_has() {
+    let queue = |gates: serde_json::Value| {
+        let list = serde_json::json!({ "items": [{
+            "metadata": { "name": "a", "uid": "u", "labels": { "kueue.x-k8s.io/queue-name": "gpus" } },
+            "spec": { "schedulingGates": gates }, "status": { "phase": "Pending" },
+        }] });
+        read(list.to_string().as_bytes()).expect("a list").remove("a").expect("a pod").queue
+    };
+    for gate in ["kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology"] {
+        assert_eq!(
+            queue(serde_json::json!([{ "name": "other" }, { "name": gate }])).as_deref(),
+            Some("gpus")
+        );
+    }
+    assert_eq!(queue(serde_json::json!([{ "name": "example.com/kueue.x-k8s.io/admission" }])), None);
+    assert_eq!(queue(serde_json::Value::Null), None);
+}
+
 /// A webhook puts containers beside the harness's own; the kubelet lists them by name, and calls the pod not ready for any.
 #[test]
 fn a_container_beside_ours_decides_nothing() {
@@ -157,6 +222,13 @@ fn what_the_server_refuses_for_a_running_pod_is_no_fault_of_its_node() {
             true,
         ),
         ("Error from server: error dialing backend: remote error: tls: internal error\n", true),
+        (
+            "error: unable to upgrade connection: Forbidden (user=kube-apiserver, verb=create, resource=nodes, subresource=proxy)\n",
+            true,
+        ),
+        ("error: Internal error occurred: unable to upgrade connection: 404 page not found\n", true),
+        ("error: unable to upgrade connection: <h3>Unauthorized</h3>\n", true),
+        ("Error from server: Upgrade request required\n", true),
         ("Error from server: error dialing backend: x509: certificate signed by unknown authority\n", true),
         (
             "Error from server: error dialing backend: dial tcp 10.0.0.5:10250: connect: connection refused\n",

@@ -50,6 +50,10 @@ pub struct KubernetesReach {
     pub labels: BTreeMap<String, String>,
     /// `serviceAccountName`.
     pub service_account: Option<String>,
+    /// `runtimeClassName`.
+    pub runtime_class: Option<String>,
+    /// Of the registry that the image is in.
+    pub pull_secret: Option<String>,
     /// The claim that every pod mounts at `paths.shared`.
     pub shared: String,
     /// Labels that nodes must have, beside their own names.
@@ -134,6 +138,16 @@ impl KubernetesReach {
                 Type::Text,
                 "service account of the pods; no token of it is mounted",
             ),
+            Key::optional(
+                "runtime_class",
+                Type::Text,
+                "`runtimeClassName` of the pods, such as `nvidia` where it is not the nodes' default",
+            ),
+            Key::optional(
+                "pull_secret",
+                Type::Text,
+                "the secret of the namespace that the image is pulled with",
+            ),
             Key::usual("node_selector", "{}", Type::map(Type::Text), "labels that nodes must have"),
             Key::usual("tolerations", "[]", Type::tables(toleration_form()), "taints that the pods bear"),
             Key::usual(
@@ -201,6 +215,8 @@ impl KubernetesReach {
             priority_class: name("priority_class"),
             labels: own.map(|table| labels_of_pods(&table)).unwrap_or_default(),
             service_account: name("service_account"),
+            runtime_class: name("runtime_class"),
+            pull_secret: name("pull_secret"),
             shared: String::new(),
             node_selector: selector.map(|table| labels(&table)).unwrap_or_default(),
             tolerations: tolerations.iter().filter_map(read_toleration).collect(),
@@ -380,8 +396,14 @@ impl LaunchPlanner for KubernetesReach {
     }
 
     fn site_names(&self) -> Vec<&str> {
-        let optional =
-            [&self.context, &self.cluster, &self.queue, &self.priority_class, &self.service_account];
+        let optional = [
+            &self.context,
+            &self.cluster,
+            &self.queue,
+            &self.priority_class,
+            &self.service_account,
+            &self.pull_secret,
+        ];
         let needed = [&self.namespace, &self.image, &self.shared];
         let plugins = self.device_namespaces.iter();
         optional.into_iter().flatten().chain(needed).chain(plugins).map(String::as_str).collect()
