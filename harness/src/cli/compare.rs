@@ -66,7 +66,7 @@ fn one_run(home: &Home, word: &str) -> String {
         (Some(_), Some(_)) => {
             format!("two runs are compared: `harness compare {} latest`", word.escape_debug())
         }
-        _ => "two runs are compared, and there is one here at the most".to_owned(),
+        _ => "two runs are compared, and there is one here at the most; make another with `harness run --suite NAME`".to_owned(),
     }
 }
 

@@ -32,13 +32,19 @@ fn object(code: &Code) -> String {
     }))
 }
 
+/// Names, severities and meanings stand below each other.
+fn in_list(code: &Code) -> String {
+    let longest = CODES.iter().map(|code| code.name.len()).max().unwrap_or_default();
+    format!("{:<longest$} {:<9} {}", code.name, code.severity.name(), code.what)
+}
+
 pub(super) fn run(args: &ExplainArgs) -> Result<i32, Error> {
     let as_json = args.format == "json";
     let Some(name) = &args.code else {
         for code in CODES {
             match as_json {
                 true => println!("{}", object(code)),
-                false => println!("{:<18} {:<9} {}", code.name, code.severity.name(), code.what),
+                false => println!("{}", in_list(code)),
             }
         }
         return Ok(exit_code::PASSED);
@@ -64,6 +70,13 @@ pub(super) fn run(args: &ExplainArgs) -> Result<i32, Error> {
 mod tests {
     use super::*;
     use crate::cli::verbs;
+
+    #[test]
+    fn the_columns_of_the_list_are_straight() {
+        let places: Vec<Option<usize>> =
+            CODES.iter().map(|code| in_list(code).find(&format!(" {}", code.what))).collect();
+        assert!(places.iter().all(|place| place.is_some() && *place == places[0]), "{places:?}");
+    }
 
     #[test]
     fn each_command_that_a_code_advises_is_one() {

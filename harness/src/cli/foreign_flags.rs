@@ -1,4 +1,5 @@
-//! Flags of other programs, such as `--hosts` or `-x`: what to write instead, in place of clap's own guess.
+//! What to type after a wrong argument: in place of clap's own guess for flags of other programs, such as `--hosts` or `-x`,
+//! and where clap names no command.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -53,16 +54,35 @@ const REPORTS: [&str; 9] = [
     "--report",
 ];
 
-/// The verb that was typed, or the verb of a verb.
-pub(super) fn typed_verb<'a>(command: &'a Command, args: &[OsString]) -> &'a Command {
+/// Values that a flag or verb needs: what names them, or one as it is written.
+const VALUES: [(&str, &str); 9] = [
+    ("--case", "`harness list --suite NAME` lists cases"),
+    ("--inventory", "`harness list` names inventories"),
+    ("--nodes", "nodes are written as `p5-[001-004]` or `p5-001,p5-003`"),
+    ("--run", "`harness runs list` lists runs"),
+    ("--sim-fault", "a fault is written as `p5-002:hang`"),
+    ("--suite", "`harness list` names suites"),
+    ("--timeout", "a duration is written as `90s`, `10m` or `1h30m`"),
+    ("<A>", "`harness runs list` lists runs"),
+    ("<METRIC>", "write a metric, such as `nccl.busbw`"),
+];
+
+/// The verb that was typed, or the verb of a verb, and how it is typed.
+pub(super) fn typed_verb<'a>(command: &'a Command, args: &[OsString]) -> (&'a Command, String) {
     let mut verb = command;
+    let mut typed = String::new();
     for word in args.iter().skip(1) {
-        match verb.find_subcommand(word) {
-            Some(next) => verb = next,
-            None => break,
-        }
+        let Some(next) = verb.find_subcommand(word) else { break };
+        verb = next;
+        typed.push(' ');
+        typed.push_str(next.get_name());
     }
-    verb
+    (verb, typed)
+}
+
+/// The text of an error, with a command to type at its end: clap's own names a flag and no verb.
+pub(super) fn text(error: &clap::Error, typed: &str) -> String {
+    error.to_string().replace("try '--help'", &format!("type `harness help{typed}`"))
 }
 
 /// What to write instead of a flag, in this verb.
@@ -111,8 +131,29 @@ pub(super) fn explained(mut error: clap::Error, verb: &Command) -> clap::Error {
             error
         }
         ErrorKind::ValueValidation => number(error),
+        ErrorKind::InvalidValue | ErrorKind::MissingRequiredArgument => missing(error),
         _ => error,
     }
+}
+
+/// What was left out is named with what can stand there.
+fn missing(mut error: clap::Error) -> clap::Error {
+    let is_left_out = match error.get(ContextKind::InvalidValue) {
+        Some(ContextValue::String(value)) => value.is_empty(),
+        _ => true,
+    };
+    let first = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) => Some(argument),
+        Some(ContextValue::Strings(arguments)) => arguments.first(),
+        _ => None,
+    };
+    let name = first.and_then(|argument| argument.split(' ').next()).unwrap_or_default();
+    let tips =
+        VALUES.iter().find(|(needs, _)| is_left_out && *needs == name).map(|(_, instead)| tip(instead));
+    if let Some(tips) = tips {
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
 }
 
 fn tip(text: &'static str) -> ContextValue {
@@ -130,15 +171,16 @@ fn number(mut error: clap::Error) -> clap::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{FLAGS, REPORTS, instead, typed_verb};
+    use super::{FLAGS, REPORTS, VALUES, explained, instead, text, typed_verb};
     use crate::cli::verbs;
+    use std::ffi::OsString;
 
     #[test]
     fn a_verb_that_writes_no_reports_does_not_advise_to_ask_for_one() {
         let command = verbs::command();
         let advice = |words: &[&str], flag: &str| {
-            let args: Vec<std::ffi::OsString> = words.iter().map(Into::into).collect();
-            instead(typed_verb(&command, &args), flag).unwrap_or_default()
+            let args: Vec<OsString> = words.iter().map(Into::into).collect();
+            instead(typed_verb(&command, &args).0, flag).unwrap_or_default()
         };
         assert_eq!(advice(&["harness", "run"], "--report"), "write `--junit PATH` or `--json PATH`");
         assert_eq!(advice(&["harness", "isolate"], "--dryrun"), "write `--dry-run`");
@@ -154,9 +196,57 @@ mod tests {
     #[test]
     fn none_of_them_is_a_flag_of_run() {
         for (flag, _) in FLAGS {
-            let args = ["harness", "run", "--suite", "x", flag, "1"].map(std::ffi::OsString::from);
+            let args = ["harness", "run", "--suite", "x", flag, "1"].map(OsString::from);
             let why = verbs::refusal(args.to_vec());
             assert_eq!(why.as_deref(), Some("printed, exit 2"), "{flag}");
         }
+    }
+
+    /// What a person reads after a wrong command line.
+    fn answer(line: &str) -> String {
+        let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let mut command = verbs::command();
+        let error = command.try_get_matches_from_mut(&args).expect_err(line);
+        let (verb, typed) = typed_verb(&command, &args);
+        text(&explained(error, verb), &typed)
+    }
+
+    #[test]
+    fn a_wrong_command_line_is_answered_with_a_command_to_type() {
+        for (line, next) in [
+            ("harness run --siute x", "For more information, type `harness help run`."),
+            ("harness baseline propose", "For more information, type `harness help baseline propose`."),
+            ("harness runs shw", "For more information, type `harness help runs`."),
+            ("harness isolate --suite", "tip: `harness list` names suites"),
+            ("harness isolate", "tip: `harness list` names suites"),
+            ("harness baseline propose", "tip: `harness runs list` lists runs"),
+            ("harness compare", "tip: `harness runs list` lists runs"),
+            ("harness history", "tip: write a metric, such as `nccl.busbw`"),
+        ] {
+            let answer = answer(line);
+            assert!(answer.contains(next), "{line}: {answer}");
+            assert!(!answer.contains("try '--help'"), "{line}: {answer}");
+        }
+    }
+
+    #[test]
+    fn each_value_with_an_example_is_one_that_some_verb_needs() {
+        let command = verbs::command();
+        let names: Vec<String> = command.get_subcommands().flat_map(all_arguments).collect();
+        for (needs, _) in VALUES {
+            assert!(names.iter().any(|name| name == needs), "{needs}");
+        }
+    }
+
+    fn all_arguments(verb: &clap::Command) -> Vec<String> {
+        let name = |argument: &clap::Arg| match argument.get_long() {
+            Some(long) => format!("--{long}"),
+            None => {
+                let first = argument.get_value_names().and_then(|names| names.first());
+                format!("<{}>", first.map_or("", |name| name.as_str()))
+            }
+        };
+        let own = verb.get_arguments().map(name);
+        own.chain(verb.get_subcommands().flat_map(all_arguments)).collect()
     }
 }

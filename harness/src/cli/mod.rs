@@ -113,9 +113,13 @@ fn parse<A: FromArgMatches>(mut command: Command, args: Vec<OsString>) -> Result
         .try_get_matches_from_mut(&args)
         .and_then(|matches| Ok((A::from_arg_matches(&matches)?, matches)));
     matches.map_err(|error| {
-        let error = foreign_flags::explained(error, foreign_flags::typed_verb(&command, &args));
-        let _ = error.print();
-        if error.use_stderr() { exit_code::USAGE } else { exit_code::PASSED }
+        if !error.use_stderr() {
+            let _ = error.print();
+            return exit_code::PASSED;
+        }
+        let (verb, typed) = foreign_flags::typed_verb(&command, &args);
+        eprint!("{}", foreign_flags::text(&foreign_flags::explained(error, verb), &typed));
+        exit_code::USAGE
     })
 }
 

@@ -3,6 +3,7 @@
 use super::columns::columns;
 use super::{duration, home, retention};
 use crate::error::Error;
+use crate::report::culprit_line::next_command;
 use crate::session::stored;
 use base::text::{count, show};
 use clap::{Args, Subcommand};
@@ -196,6 +197,8 @@ fn show_run(home: &Home, args: &ShowArgs) -> Result<i32, Error> {
             ));
             for culprit in &summary.culprits {
                 lines.push(show(&culprit.to_string()));
+                let next = next_command(culprit, plan, &summary.run_id);
+                lines.extend(next.map(|next| format!("  next: {next}")));
             }
             lines.push(format!("exit code  {}", summary.exit_code));
             lines.extend(state.map(|state| format!("state      {}", show(&state))));

@@ -43,7 +43,7 @@ struct Diagnosed<'a> {
 /// was diagnosed, then 3.
 pub(crate) fn run(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let mut messages = Messages::naming(err, &order.names);
-    let mut any = false;
+    let (mut any, mut simulated, mut idle) = (false, false, Vec::new());
     for (name, named) in &order.sets {
         let (inputs, _exports) = recipe::inputs(&[named.as_slice()], &order.exporting, &mut messages);
         if inputs.is_empty() {
@@ -64,10 +64,20 @@ pub(crate) fn run(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i3
                 Err(why) => messages.error(&why),
                 Ok(diagnosis) => {
                     any |= diagnosis.gpus > 0;
-                    print_set(name, reports, diagnosis, order, &named, out, &mut messages);
+                    if diagnosis.simulated && !simulated {
+                        messages.note(SIMULATED);
+                        simulated = true;
+                    }
+                    match name {
+                        Some(name) if !order.as_json && is_idle(&diagnosis) => idle.push(name),
+                        name => print_set(name, reports, diagnosis, order, &named, out, &mut messages),
+                    }
                 }
             }
         }
+    }
+    if !idle.is_empty() {
+        messages.note(&without_work(&idle));
     }
     order.names.notes().iter().for_each(|note| messages.note(note));
     match (messages.is_bad, any) {
@@ -82,6 +92,27 @@ pub(crate) fn run(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i3
     }
 }
 
+/// Names of sets that one line holds.
+const MOST_NAMES: usize = 4;
+
+/// Whether there is nothing to say of these reports but that no GPU worked.
+fn is_idle(diagnosis: &Diagnosis) -> bool {
+    diagnosis.gpus == 0
+        && diagnosis.findings.is_empty()
+        && diagnosis.notes.is_empty()
+        && diagnosis.unreadable.is_empty()
+}
+
+/// Most cases of a suite are not profiled for their kernels: they share a line.
+fn without_work(names: &[String]) -> String {
+    let first = names.iter().take(MOST_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(MOST_NAMES) {
+        0 => String::new(),
+        n => format!(", {n} more"),
+    };
+    format!("no work of a GPU in the reports of {first}{more}")
+}
+
 fn print_set(
     name: Option<String>,
     reports: usize,
@@ -93,9 +124,6 @@ fn print_set(
 ) {
     for (report, why) in &diagnosis.unreadable {
         messages.error(&format!("{report}: {why}"));
-    }
-    if diagnosis.simulated {
-        messages.note(SIMULATED);
     }
     let diagnosed = Diagnosed { of: name.as_deref(), reports, diagnosis };
     match print(&diagnosed, order, named, out) {
@@ -113,5 +141,22 @@ fn print(diagnosed: &Diagnosed<'_>, order: &Order, named: &[PathBuf], out: &mut 
             let text = text::render(diagnosed.of, diagnosed.reports, &diagnosed.diagnosis, named);
             out.write_all(order.names.as_given(&text).as_bytes())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Diagnosis, is_idle, without_work};
+
+    #[test]
+    fn reports_without_work_of_a_gpu_share_a_line() {
+        let idle = Diagnosis::default();
+        assert!(is_idle(&idle));
+        assert!(!is_idle(&Diagnosis { gpus: 1, ..Diagnosis::default() }));
+        let noted = Diagnosis { notes: vec!["cut off".to_owned()], ..Diagnosis::default() };
+        assert!(!is_idle(&noted), "a note is not left out");
+        let names = ["a", "b", "c", "d", "e", "f"].map(str::to_owned);
+        assert_eq!(without_work(&names), "no work of a GPU in the reports of a, b, c, d, 2 more");
+        assert_eq!(without_work(&names[..2]), "no work of a GPU in the reports of a, b");
     }
 }

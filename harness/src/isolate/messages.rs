@@ -2,6 +2,7 @@
 
 use super::request::IsolationOutcome;
 use super::rounds::Isolation;
+use crate::report::culprit_line::{MOST_LETTERS, brief};
 use crate::session::output::Output;
 use base::nodeset;
 use base::text::count;
@@ -180,7 +181,10 @@ fn fleetwide(isolation: &Isolation, all: &Fleetwide, is_unattributed: bool) {
 const FLEET_SLOW: &str = "HRN-FLEET-SLOW";
 
 fn print_culprit(output: Output, inventory: &Inventory, line: &EvidenceLine) {
-    output.print(format_args!("{line}"));
+    let whole = line.to_string();
+    let head = whole.strip_suffix(line.evidence.as_str()).unwrap_or_default();
+    let room = MOST_LETTERS.saturating_sub(head.chars().count());
+    output.print(format_args!("{head}{}", brief(&line.evidence, room)));
     let code = Code::find(line.code);
     let cluster = match &inventory.reach {
         ReachBy::Kubernetes(reach) => Some(cluster_known(reach)),

@@ -12,6 +12,13 @@ fn messages() {
 }
 
 #[test]
+fn where_no_file_can_be_read_none_are_counted() {
+    let (_, out, err) = show(&[("gone.yaml", "")], LintCommand::Manifest);
+    assert_eq!(out, "");
+    assert!(err.starts_with("gone.yaml: "), "{err}");
+}
+
+#[test]
 fn messages_of_json() {
     let texts = [
         ("comment", "[1] // all".to_owned()),

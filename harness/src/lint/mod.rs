@@ -94,7 +94,7 @@ pub(crate) fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Writ
             };
         }
     }
-    if !as_json {
+    if !as_json && !sources.is_empty() {
         let _ = writeln!(
             out,
             "{}: {}, {}, {}",

@@ -56,6 +56,16 @@ fn fit(evidence: &str, is_measured: bool, room: usize) -> String {
     shorten(text, room)
 }
 
+/// Evidence of an isolation where its line would be long: what was found, without the statistics behind it.
+pub(crate) fn brief(evidence: &str, room: usize) -> String {
+    if evidence.chars().count() <= room {
+        return evidence.to_owned();
+    }
+    let late = lateness(evidence).unwrap_or_default();
+    let first = evidence.split("; ").next().unwrap_or_default().to_owned();
+    late.into_iter().find(|form| form.chars().count() <= room).unwrap_or(first)
+}
+
 /// How late a rank or node is, of how long an iteration, and whether on its GPU or its host, the longest first.
 fn lateness(text: &str) -> Option<Vec<String>> {
     let (late, rest) = text.split_once(" late in each iteration of ")?;
@@ -187,6 +197,16 @@ mod tests {
             evidence: evidence.into(),
             code: code.map(str::to_owned),
         }
+    }
+
+    #[test]
+    fn a_long_evidence_of_an_isolation_is_its_finding_without_statistics() {
+        let late = "rank 11 keeps the others waiting: 5.0 ms late in each iteration of 5.4 ms, more than 1000 standard errors; \
+                    cause: its kernels run as long as others', but start late; late in 29 of 29 rounds";
+        let short = "rank 11 keeps the others waiting: 5.0 ms of 5.4 ms late, kernels start late: host";
+        assert_eq!(brief(late, 90), short);
+        assert_eq!(brief(late, 500), late, "what fits is not cut");
+        assert_eq!(brief("50 % of its peers; in 3 of 4 runs", 20), "50 % of its peers");
     }
 
     #[test]

@@ -228,7 +228,7 @@ impl Progress {
         let who = show(&format!("{case} {who}"));
         match starting {
             Some(reason) => format!("{} for {elapsed}: {who}", show(reason)),
-            None => format!("{elapsed} of {}: {who}", duration(*expected_s as f64)),
+            None => format!("{elapsed}, expected {}: {who}", duration(*expected_s as f64)),
         }
     }
 
@@ -352,9 +352,9 @@ mod tests {
             progress.stopping("enough\x1b[2J");
         });
         insta::assert_snapshot!(text, @r#"
-        [0/2] 0:30, 0.0 node-hours, about 90 s left, 1 job running; longest: 30 s of 90 s: nics p5-001-p5-002
-        [0/2] 1:00, 0.0 node-hours, about 90 s left, 1 job running; longest: 60 s of 90 s: nics p5-001-p5-002
-        [0/2] 1:30, 0.0 node-hours, about 90 s left, 1 job running; longest: 90 s of 90 s: nics p5-001-p5-002
+        [0/2] 0:30, 0.0 node-hours, about 90 s left, 1 job running; longest: 30 s, expected 90 s: nics p5-001-p5-002
+        [0/2] 1:00, 0.0 node-hours, about 90 s left, 1 job running; longest: 60 s, expected 90 s: nics p5-001-p5-002
+        [0/2] 1:30, 0.0 node-hours, about 90 s left, 1 job running; longest: 90 s, expected 90 s: nics p5-001-p5-002
         nics p5-001-p5-002: ended after 100 s: hang
         [2/2] 1:40  FAIL nics p5-003 rdmap113s0 4.10 GB/s (limit 11.00 GB/s)
         stopping: enough\x1b[2J
@@ -415,7 +415,7 @@ mod tests {
         let Out::Bars { head, jobs, .. } = &progress.out else { panic!("bars were made") };
         assert_eq!(head.message(), "[0/2] 0:05, 0.0 node-hours, about 90 s left, 20 jobs running");
         assert_eq!(jobs.len(), MOST_BARS);
-        assert_eq!(jobs[0].message(), "5 s of 10 s: each job-0 on p5-001");
+        assert_eq!(jobs[0].message(), "5 s, expected 10 s: each job-0 on p5-001");
         assert_eq!((jobs[0].position(), jobs[0].length()), (5, Some(10)));
         for n in 0..18 {
             progress.job_ended("each", &format!("job-{n}"), &Ended::Exited { code: 0 });

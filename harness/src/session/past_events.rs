@@ -4,6 +4,7 @@ use super::{load, planning};
 use cluster::run::History;
 use config::inventory::Inventory;
 use model::artefact::Plan;
+use model::exit_code;
 use serde_json::Value;
 use sim::journal::Entry;
 use std::time::Duration;
@@ -48,9 +49,13 @@ pub(crate) fn read_ended_run(
     let file = |name: &str| store.folder().join(name);
     if file("summary.json").exists() {
         let id = store.id();
-        return Err(format!(
-            "this run is complete; `harness rerun --run {id}` repeats what failed or was inconclusive"
-        ));
+        let summary = store::read_json::<Value>(&file("summary.json")).unwrap_or_default();
+        return Err(match summary["exit_code"].as_i64() == Some(i64::from(exit_code::PASSED)) {
+            true => format!("this run is complete and passed; `harness runs show --run {id}` shows it"),
+            false => format!(
+                "this run is complete; `harness rerun --run {id}` repeats what failed or was inconclusive"
+            ),
+        });
     }
     let plan: Plan = store::read_json(&file("plan.json")).map_err(|error| error.to_string())?;
     if let (Some(from), Some(parent)) = (&plan.replayed_from, &plan.parent) {

@@ -50,7 +50,7 @@ impl Home {
 }
 
 fn latest(runs: &Path) -> Result<Named, String> {
-    let none = || "no runs here yet: `latest` does not exist".to_owned();
+    let none = || "no runs here yet; make one with `harness run --suite NAME`".to_owned();
     let target = fs::read_link(runs.join("latest")).map_err(|_| none())?;
     let folder = runs.join(&target);
     match folder.join("plan.json").is_file() {

@@ -96,7 +96,7 @@ pub fn render(in_force: Option<&Baselines>, new: &Baseline) -> String {
         || "unknown, too few runs".to_owned(),
         |spread| format!("{:.1} %, bounds for {} numbers at once", spread.relative * 100.0, spread.judged),
     );
-    line("spread", spread);
+    line("RSD", spread);
     line(
         "runs",
         if new.runs.is_empty() { new.source.escape_debug().to_string() } else { new.runs.join(", ") },

@@ -57,7 +57,7 @@ pub(super) fn show(home: &Home, args: &ShowArgs) -> i32 {
         Err(why) => return usage(&why),
     };
     let mut rows = vec![
-        ["baseline", "state", "n", "median", "MAD", "spread", "lower", "upper", "floor", "from"]
+        ["baseline", "state", "n", "median", "MAD", "RSD", "lower", "upper", "floor", "from"]
             .map(str::to_owned)
             .to_vec(),
     ];

@@ -323,7 +323,7 @@ fn write(home: &Home, made: &Proposal) -> i32 {
         eprintln!("{line}");
     }
     if made.proposed.entries.is_empty() {
-        eprintln!("no run is usable for a proposal");
+        eprintln!("no run is usable for a proposal; make one without faults: `harness run --suite NAME`");
         return exit_code::INCONCLUSIVE;
     }
     let path = files::pending(home, &made.instance);

@@ -60,8 +60,7 @@ pub(super) fn text(past: &Past, metric: &str, older: usize, found: &Found) -> St
 
 fn table(text: &mut String, past: &Past, metric: &str, series: &Series) {
     let _ = writeln!(text, "{} {}", show(metric), show(&series.key.to_string()));
-    let mut rows =
-        vec![["run", "made", "value", "spread", "n", "verdict", "state"].map(str::to_owned).to_vec()];
+    let mut rows = vec![["run", "made", "value", "RSD", "n", "verdict", "state"].map(str::to_owned).to_vec()];
     rows.extend(series.points.iter().map(|point| row(past, series, point)));
     text.push_str(&columns(&rows));
     let values: Vec<Option<f64>> = series.points.iter().map(|point| point.value).collect();

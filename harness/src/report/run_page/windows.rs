@@ -83,7 +83,7 @@ fn window(context: &Context, trace: &ReadTrace, file: &str, out: &mut dyn Write)
         let axis = Axis::for_rank(trace, rank);
         lanes(rank, &axis, out)?;
     }
-    counters(trace, &nics, out)?;
+    counters(trace, &ranks, &nics, out)?;
     let length = trace.ns as f64 / 1e6;
     write!(out, "<tr class=\"ticks\"><th></th><td><p class=\"axis\">")?;
     for quarter in 0..=4 {
@@ -107,6 +107,18 @@ impl Axis {
     fn for_rank(trace: &ReadTrace, rank: &ReadProcess) -> Axis {
         let begins = rank.tracks.iter().flat_map(|track| &track.slices).map(|slice| slice.start);
         let from = if trace.is_aligned { 0.0 } else { begins.fold(f64::INFINITY, f64::min) };
+        Axis { from, length: (trace.ns as f64 / 1e3).max(0.001) }
+    }
+
+    /// NICs are drawn on the axis of the ranks of their node; without one it begins with their first sample.
+    fn for_nic(trace: &ReadTrace, ranks: &[&ReadProcess], node: &str, points: &[(f64, f64)]) -> Axis {
+        let of_node = ranks.iter().filter(|rank| rank.name.split(" · ").any(|part| part == node));
+        let begins = of_node.map(|rank| Axis::for_rank(trace, rank).from).fold(f64::INFINITY, f64::min);
+        let from = match (trace.is_aligned, begins.is_finite()) {
+            (true, _) => 0.0,
+            (false, true) => begins,
+            (false, false) => points.first().map_or(0.0, |(start, _)| *start),
+        };
         Axis { from, length: (trace.ns as f64 / 1e3).max(0.001) }
     }
 
@@ -180,7 +192,12 @@ fn bars<'a>(slices: &[&'a ReadSlice], axis: &Axis) -> Vec<Bar<'a>> {
 }
 
 /// The counter that carries most: the NICs that carry least of it, and the one that carries most.
-fn counters(trace: &ReadTrace, nodes: &[&ReadProcess], out: &mut dyn Write) -> io::Result<()> {
+fn counters(
+    trace: &ReadTrace,
+    ranks: &[&ReadProcess],
+    nodes: &[&ReadProcess],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let named = nodes.iter().flat_map(|node| {
         let node_name = node.name.trim_start_matches("NICs · ");
         node.counters.iter().filter_map(move |(name, points)| {
@@ -188,7 +205,7 @@ fn counters(trace: &ReadTrace, nodes: &[&ReadProcess], out: &mut dyn Write) -> i
             let per_gb = if counter.ends_with("(bytes/s)") { 1e9 } else { 1e6 };
             let mean = points.iter().map(|(_, value)| value).sum::<f64>() / points.len().max(1) as f64;
             let is_known = per_gb == 1e9 || counter.ends_with("(bytes/ms)");
-            is_known.then(|| (counter, format!("{node_name} {device}"), mean / per_gb, points))
+            is_known.then(|| (counter, format!("{node_name} {device}"), mean / per_gb, points, node_name))
         })
     });
     let named: Vec<_> = named.collect();
@@ -214,12 +231,17 @@ fn counters(trace: &ReadTrace, nodes: &[&ReadProcess], out: &mut dyn Write) -> i
         rows.truncate(MOST_NICS - 1);
         rows.push(last);
     }
-    let axis = Axis { from: 0.0, length: (trace.ns as f64 / 1e3).max(0.001) };
-    for (_, nic, mean, points) in &rows {
+    for (_, nic, mean, points, node) in &rows {
+        let axis = Axis::for_nic(trace, ranks, node, points);
+        // A sample lasts until the next one, the last to the end of what was recorded.
+        let end = points.first().map_or(WIDTH, |(start, _)| axis.place(start + axis.length));
         svg_row(&shorten(&show(&format!("{nic}: {mean:.1} GB/s")), MOST_TITLE), out)?;
         for (at, (start, value)) in points.iter().enumerate() {
             let from = axis.place(*start);
-            let to = points.get(at + 1).map_or(WIDTH, |(next, _)| axis.place(*next));
+            let to = points.get(at + 1).map_or(end, |(next, _)| axis.place(*next));
+            if to <= from {
+                continue;
+            }
             let height = (value / highest * 19.0).clamp(0.0, 19.0);
             write!(
                 out,

@@ -101,6 +101,21 @@ fn nics_that_carry_least_are_shown_beside_the_one_that_carries_most() {
 }
 
 #[test]
+fn nics_of_a_node_whose_clock_is_not_aligned_are_drawn_on_the_axis_of_its_ranks() {
+    let own = rank("rank 8 · p5-002", vec![slice("communication", "all", 6_000_000.0, 700.0)]);
+    let points = vec![(5_999_700.0, 2.0e9), (6_000_500.0, 4.0e9)];
+    let counters = BTreeMap::from([("rdmap79s0 rx_bytes (bytes/s)".to_owned(), points)]);
+    let nics = ReadProcess { name: "NICs · p5-002".to_owned(), tracks: Vec::new(), counters };
+    let apart = ReadTrace { is_aligned: false, ..trace(vec![own, nics]) };
+    let page = page(&[("gather".to_owned(), Ok(apart))]);
+    let open = section(&page);
+    for bar in ["<rect class=k x=\"0.0\" width=\"500.0\"", "<rect class=k x=\"500.0\" width=\"200.0\""] {
+        assert!(open.contains(bar), "{bar}: {open}");
+    }
+    assert!(!open.contains("x=\"1000.0\""), "nothing is drawn behind the end: {open}");
+}
+
+#[test]
 fn foreign_words_of_an_excerpt_stay_words() {
     const HOSTILE: &str = "\"><script>alert(1)</script>\u{202e}";
     let mut hostile = trace(vec![rank(HOSTILE, vec![slice("compute", HOSTILE, f64::MAX, f64::MAX)])]);
