@@ -8,6 +8,7 @@ pub mod guarded;
 pub mod huge_pages;
 pub mod loss;
 pub mod nccl;
+pub mod regular_file;
 pub mod report_file;
 pub mod safe_parquet;
 pub mod tables;

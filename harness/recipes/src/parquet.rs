@@ -2,7 +2,7 @@
 
 use metric::unit::{Better, Unit};
 use metric::{Dim, DimValue, Dims, Metric, Metrics};
-use nsys::safe_parquet::{self, UNPACKED, check_columns, check_frame, guarded};
+use nsys::safe_parquet::{self, check_columns, check_frame, guarded, unpacked_limit};
 use polars::prelude::*;
 use std::io::Cursor;
 use std::sync::Arc;
@@ -46,13 +46,14 @@ pub fn from_parquet(bytes: &[u8]) -> Result<Metrics, ParquetError> {
 }
 
 fn read(bytes: &[u8]) -> Result<Metrics, ParquetError> {
+    let most = unpacked_limit(bytes.len() as u64);
     let mut file = Cursor::new(bytes);
     let metadata = safe_parquet::metadata(&mut file).map_err(ParquetError)?;
-    check_columns(&mut file, &metadata, |_| true, UNPACKED).map_err(|refused| ParquetError(refused.why))?;
+    check_columns(&mut file, &metadata, |_| true, most).map_err(|refused| ParquetError(refused.why))?;
     let mut reader = ParquetReader::new(file);
     reader.set_metadata(Arc::new(metadata));
     let frame = reader.finish()?;
-    check_frame(&frame, UNPACKED).map_err(|refused| ParquetError(refused.why))?;
+    check_frame(&frame, most).map_err(|refused| ParquetError(refused.why))?;
     let words = |name: &str| -> Result<Vec<Option<String>>, ParquetError> {
         Ok(frame.column(name)?.str()?.iter().map(|word| word.map(str::to_owned)).collect())
     };

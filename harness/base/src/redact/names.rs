@@ -29,7 +29,7 @@ const WEB_TOKEN: &str = "JWT";
 /// Every such word holds one of these, and few other names do.
 const MARKS: [&[u8; 2]; 8] = [b"KE", b"SS", b"CR", b"TH", b"PW", b"KI", b"PA", b"WT"];
 /// What stands before `KEY` in names of keys that are secret, in whatever case they are written.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 15] = [
     "API",
     "ACCESS",
     "SECRET",
@@ -42,11 +42,14 @@ const KEYS: [&str; 12] = [
     "WANDB",
     "NGC",
     "LICENSE",
+    "UNSEAL",
+    "PRESHARED",
+    "SUBSCRIPTION",
 ];
 /// What stands before `PASS`, `PWD` and `PW` at the end of a name: by themselves these are results of tests, and folders.
-const HAVE_PASSWORDS: [&str; 20] = [
+const HAVE_PASSWORDS: [&str; 23] = [
     "STORAGE", "IPMI", "BMC", "DB", "DATABASE", "MYSQL", "PG", "POSTGRES", "REDIS", "LDAP", "SMTP", "MAIL",
-    "FTP", "SSH", "PROXY", "ADMIN", "ROOT", "USER", "REGISTRY", "BECOME",
+    "FTP", "SSH", "PROXY", "ADMIN", "ROOT", "USER", "REGISTRY", "BECOME", "SNOWSQL", "VAULT", "BIND",
 ];
 /// What stands before `PAT`, a personal access token, at the end of a name in small letters.
 const HAVE_PATS: [&str; 6] = ["GITHUB", "GH", "GITLAB", "GIT", "AZURE", "DEVOPS"];

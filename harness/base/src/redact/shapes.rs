@@ -26,7 +26,7 @@ pub(super) struct Found {
 }
 
 /// Beginnings of values that are secret by themselves, and how many characters follow at least.
-const VALUES: [(&str, usize); 60] = [
+const VALUES: [(&str, usize); 77] = [
     ("ghp_", 20),
     ("gho_", 20),
     ("ghu_", 20),
@@ -87,6 +87,23 @@ const VALUES: [(&str, usize); 60] = [
     ("hvr.", 60),
     ("whsec_", 30),
     ("xai-", 60),
+    ("sk_test_", 16),
+    ("rk_test_", 16),
+    ("sbp_", 40),
+    ("figd_", 20),
+    ("HRKU-", 30),
+    ("PMAK-", 30),
+    ("shpss_", 30),
+    ("shpca_", 30),
+    ("shppa_", 30),
+    ("dp.pt.", 20),
+    ("pul-", 40),
+    ("lin_oauth_", 32),
+    ("sq0csp-", 30),
+    ("sq0atp-", 20),
+    ("rubygems_", 40),
+    ("xkeysib-", 40),
+    ("fm2_", 40),
 ];
 /// Those of which values without a digit are letters of both cases.
 const MAY_HAVE_NO_DIGIT: [&str; 15] = [
@@ -138,9 +155,18 @@ const ENCODED_KEYS: [&str; 6] = [
     "LS0tLS1CRUdJTiBFTkNSWVBURUQg",
     "LS0tLS1CRUdJTiBQR1AgUFJJVkFU",
 ];
-/// How tokens of AWS begin in base64, and how many characters follow at least: those of a session, and keys of Bedrock.
-const ENCODED_TOKENS: [(&str, usize); 4] =
-    [("IQoJb3JpZ2lu", 100), ("FwoGZXIvYXdz", 100), ("ABSKQmVkcm9ja", 60), ("bedrock-api-key-YmVkcm9jay", 60)];
+/// How tokens begin in base64, and how many characters follow at least: those of a session of AWS, keys of Bedrock, logins
+/// of Docker and of NGC, tokens of Artifactory and of Grafana.
+const ENCODED_TOKENS: [(&str, usize); 8] = [
+    ("IQoJb3JpZ2lu", 100),
+    ("FwoGZXIvYXdz", 100),
+    ("ABSKQmVkcm9ja", 60),
+    ("bedrock-api-key-YmVkcm9jay", 60),
+    ("eyJhdXRocyI6", 40),
+    ("JG9hdXRodG9rZW46", 20),
+    ("cmVmdGtuOj", 40),
+    ("eyJrIjoi", 40),
+];
 /// Addresses that a bot's number and its token follow.
 const BOTS: [&str; 2] = ["api.telegram.org/bot", "api.telegram.org/file/bot"];
 /// How the hash of a password begins, as crypt(3) writes it, and the length of its last part.

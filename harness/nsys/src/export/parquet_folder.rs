@@ -1,12 +1,12 @@
 //! Tables of an export into a folder with one Parquet file per table.
 
 use super::{Fault, source, type_of};
-use crate::safe_parquet::{self, UNPACKED, check_columns, check_frame, guarded};
+use crate::regular_file;
+use crate::safe_parquet::{self, check_columns, check_frame, guarded, unpacked_limit};
 use crate::tables::{ColumnSpec, ColumnType};
 use polars::prelude::*;
 use polars_parquet::parquet::metadata::{FileMetadata, SchemaDescriptor};
 use polars_parquet::parquet::schema::types::ParquetType;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,15 +25,16 @@ pub(super) fn table(
 
 fn read(folder: &Path, name: &str, columns: &[&'static ColumnSpec]) -> Result<Option<DataFrame>, Fault> {
     let path = folder.join(format!("{name}.parquet"));
-    let mut file = match File::open(&path) {
+    let mut file = match regular_file::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     let asked = |name: &str| columns.iter().any(|column| column.name == name);
     source::bring(&path, &asked).map_err(Fault::Broken)?;
+    let most = unpacked_limit(file.metadata()?.len());
     let metadata = safe_parquet::metadata(&mut file).map_err(Fault::Broken)?;
-    check_columns(&mut file, &metadata, asked, UNPACKED).map_err(|refused| Fault::Broken(refused.why))?;
+    check_columns(&mut file, &metadata, asked, most).map_err(|refused| Fault::Broken(refused.why))?;
     let mut reader = ParquetReader::new(file);
     let raw =
         |name: &str| columns.iter().any(|column| column.kind == ColumnType::Bytes && column.name == name);
@@ -49,7 +50,7 @@ fn read(folder: &Path, name: &str, columns: &[&'static ColumnSpec]) -> Result<Op
         }
     }
     let frame = reader.with_columns(Some(wanted)).finish()?;
-    check_frame(&frame, UNPACKED).map_err(|refused| Fault::Broken(refused.why))?;
+    check_frame(&frame, most).map_err(|refused| Fault::Broken(refused.why))?;
     let columns: Result<Vec<Column>, Fault> = columns
         .iter()
         .map(|column| {

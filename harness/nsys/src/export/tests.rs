@@ -128,6 +128,19 @@ fn a_file_that_is_no_export_is_refused_with_the_command_to_export_it() {
     assert!(why(&report).contains("the file is empty"));
 }
 
+/// The folder may be shared with others, who would have every reader of it wait without end.
+#[test]
+fn a_pipe_in_the_place_of_a_table_is_refused_and_not_waited_for() {
+    for ending in ["parquet", "arrow"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join(format!("StringIds.{ending}"));
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        let read = Export::open(folder.path()).expect("opens").table(&STRING_IDS);
+        let why = read.map(|_| ()).expect_err("a pipe").to_string();
+        assert!(why.contains("not a regular file"), "{why}");
+    }
+}
+
 #[test]
 fn numbers_of_any_width_are_widened() {
     let folder = tempfile::tempdir().expect("a folder");

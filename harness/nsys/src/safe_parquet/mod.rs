@@ -9,7 +9,7 @@ mod tests;
 mod thrift;
 
 pub use ranges::{TAIL, column_ranges, footer_start};
-pub use sizes::{Refused, UNPACKED, check_columns, check_frame};
+pub use sizes::{Refused, UNPACKED, check_columns, check_frame, unpacked_limit};
 
 use polars_parquet::parquet::metadata::FileMetadata;
 use polars_parquet::parquet::read::read_metadata;

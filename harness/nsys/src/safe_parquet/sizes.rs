@@ -10,6 +10,16 @@ use std::io::{Read, Seek, SeekFrom};
 /// So many bytes of one table at most. A process without memory is ended with all that it knew of other nodes.
 pub const UNPACKED: u64 = 4 << 30;
 
+/// What any table may unpack to, however small its file, and how many times its file beyond that. Tables of nsys unpack
+/// to about 50 times their files: each row has a time of its own.
+const FREE: u64 = 256 << 20;
+const TIMES: u64 = 1_000;
+
+/// So many bytes of a table at most whose file is so long.
+pub fn unpacked_limit(length: u64) -> u64 {
+    UNPACKED.min(FREE.saturating_add(length.saturating_mul(TIMES)))
+}
+
 /// An encoding in which each text says how much of the one before it begins with.
 const DELTA_BYTE_ARRAY: i64 = 7;
 
@@ -119,6 +129,8 @@ fn pages(
 #[derive(Default)]
 struct Page {
     values: i64,
+    /// Of a dictionary.
+    entries: i64,
     unpacked: u64,
     encoding: i64,
 }
@@ -132,11 +144,14 @@ fn page(walk: &mut Walk<'_>) -> Option<Page> {
         // Of a page of values, in either version of the format.
         (5 | 8, 1) => page.values = number,
         (5, 2) | (8, 4) => page.encoding = number,
+        (7, 1) => page.entries = number,
         _ => {}
     })?;
     page.unpacked = u64::try_from(unpacked?).ok()?;
     walk.skip(u64::try_from(packed?).ok()?)?;
-    (page.values >= 0).then_some(page)
+    // The library makes room for all that a dictionary is said to hold. None of it takes less than a byte.
+    let entries = u64::try_from(page.entries).ok()?;
+    (page.values >= 0 && entries <= page.unpacked).then_some(page)
 }
 
 /// Of one value, as it stands in memory.
@@ -155,4 +170,33 @@ fn bounded(taken: u64, more: u64, most: u64) -> Result<u64, Refused> {
         return Err(Refused { why, is_too_large: true });
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page of 8 bytes, and how many entries of a dictionary it is said to hold.
+    fn dictionary(entries: &[u8]) -> Vec<u8> {
+        let head = [0x15, 4, 0x15, 16, 0x15, 16, 0x4c, 0x15];
+        [head.as_slice(), entries, &[0x15, 0, 0, 0], &[0; 8]].concat()
+    }
+
+    #[test]
+    fn a_dictionary_that_claims_more_entries_than_bytes_is_damaged() {
+        let cases: [(&[u8], bool); 4] =
+            [(&[16], true), (&[18], false), (&[1], false), (&[0xfe, 0xff, 0xff, 0xff, 0x0f], false)];
+        for (entries, is_sound) in cases {
+            let bytes = dictionary(entries);
+            assert_eq!(page(&mut Walk::over(&bytes)).is_some(), is_sound, "{entries:?}");
+        }
+    }
+
+    #[test]
+    fn a_small_file_may_not_unpack_to_as_much_as_a_large_one() {
+        assert_eq!(unpacked_limit(0), 256 << 20);
+        assert_eq!(unpacked_limit(1_274), (256 << 20) + 1_274_000);
+        assert_eq!(unpacked_limit(100 << 20), UNPACKED);
+        assert_eq!(unpacked_limit(u64::MAX), UNPACKED);
+    }
 }

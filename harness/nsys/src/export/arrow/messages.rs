@@ -1,6 +1,7 @@
 //! Where each stream of a file begins and ends, and its table, found by following the lengths of the messages without
 //! reading their bodies.
 
+use crate::regular_file;
 use arrow_ipc::{Field, MessageHeader, RecordBatch, Type, root_as_message};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -24,7 +25,7 @@ pub(super) struct Stream {
 
 /// All streams of a file, each with whole messages.
 pub(super) fn streams(path: &Path) -> Result<Vec<Stream>, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
+    let file = regular_file::open(path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_err(|error| error.to_string())?.len();
     let mut magic = [0; 6];
     let with_contents = length >= 8 && file.read_exact_at(&mut magic, 0).is_ok() && &magic == MAGIC;
@@ -113,7 +114,7 @@ pub(super) fn schema_with_bytes(
     if columns.is_empty() {
         return Ok((Vec::new(), stream.begin));
     }
-    let file = File::open(path).map_err(|error| error.to_string())?;
+    let file = regular_file::open(path).map_err(|error| error.to_string())?;
     let cut = || format!("truncated or not Arrow, at byte {}", stream.begin);
     let mut head = [0; 8];
     file.read_exact_at(&mut head, stream.begin).map_err(|_| cut())?;

@@ -7,6 +7,7 @@ mod tests;
 
 use super::{Fault, type_of};
 use crate::guarded::guarded;
+use crate::regular_file;
 use crate::tables::{ColumnSpec, ColumnType};
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -14,7 +15,6 @@ use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::StreamReader;
 use messages::Stream;
 use polars::prelude::{Column, DataFrame};
-use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -84,7 +84,7 @@ fn decode(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Resu
         columns.iter().filter(|column| column.kind == ColumnType::Bytes).map(|column| column.name).collect();
     let (head, begin) = messages::schema_with_bytes(path, stream, &raw).map_err(Fault::Broken)?;
     let open = || -> std::io::Result<_> {
-        let mut file = File::open(path)?;
+        let mut file = regular_file::open(path)?;
         file.seek(SeekFrom::Start(begin))?;
         let rest = file.take(stream.end.saturating_sub(begin));
         Ok(BufReader::with_capacity(1 << 16, head.as_slice().chain(rest)))

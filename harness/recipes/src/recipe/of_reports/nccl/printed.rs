@@ -4,9 +4,9 @@
 use logs::nccl_tests::{NcclRun, element_bytes, read_stream};
 use metric::op::Op;
 use nsys::nccl::sequence::{Placement, Plan, doubled};
+use nsys::regular_file;
 use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -43,7 +43,7 @@ pub(super) fn read(trace: &Trace, named: &str) -> Option<Printed> {
     let file = short_name(&path);
     let note_missing =
         |why: &str| trace.note(format!("{file}: no times of nccl-tests to compare with: {why}"));
-    let opened = File::open(&path).map(BufReader::new);
+    let opened = regular_file::open(&path).map(BufReader::new);
     let read = match opened.and_then(|from| read_stream(from, &file)) {
         Ok(read) => read,
         Err(_) if named.is_empty() => return None,

@@ -4,8 +4,8 @@ use crate::recipe::of_reports::ReportRecipe;
 use crate::result_table::{Column, Quantity, ResultTable};
 use logs::lttng::{self, Event};
 use nsys::export::ExportError;
+use nsys::regular_file;
 use nsys::trace::Trace;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(super) fn beside(trace: &Trace) -> Result<Vec<Event>, ExportError> {
     let base = ["_pqtdir", "_arwdir", ".sqlite", ".arrows"].iter().find_map(|end| name.strip_suffix(end));
     let Some(base) = base else { return Ok(Vec::new()) };
     let text: PathBuf = path.with_file_name(format!("{base}{ENDING}"));
-    let from = match File::open(&text) {
+    let from = match regular_file::open(&text) {
         Ok(from) => BufReader::new(from),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(ExportError::NotAnExport { path: text, why: error.to_string() }),
