@@ -65,20 +65,12 @@ fn peak_kib() -> u64 {
 
 #[test]
 fn files_that_differ_anywhere_are_not_the_same() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name);
     let whole = vec![7; (64 << 10) + 5];
     let mut changed = whole.clone();
     changed[64 << 10] = 8;
-    for (name, bytes) in
-        [("a", &whole[..]), ("b", &whole[..]), ("c", &changed[..]), ("d", &whole[..64 << 10])]
-    {
-        fs::write(path(name), bytes).expect("written");
+    assert!(same(&whole[..], &whole.clone()[..]).expect("read"));
+    for other in [&changed[..], &whole[..64 << 10]] {
+        assert!(!same(&whole[..], other).expect("read"), "{}", other.len());
+        assert!(!same(other, &whole[..]).expect("read"), "{}", other.len());
     }
-    assert!(same(&path("a"), &path("b")).expect("read"));
-    for other in ["c", "d"] {
-        assert!(!same(&path("a"), &path(other)).expect("read"), "{other}");
-        assert!(!same(&path(other), &path("a")).expect("read"), "{other}");
-    }
-    assert!(same(&path("a"), &path("none")).is_err());
 }
