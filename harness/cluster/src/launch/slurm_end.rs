@@ -58,11 +58,13 @@ pub(crate) async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
             why: "Slurm ended it with its partition, which was removed (NODE_FAIL, PartitionDown)".to_owned(),
         },
         Some(end) => end,
-        // A limit or a lost node that ended it shows as another code than the script's.
-        None if state == JobState::Completing => match own_code(reach, job).await {
-            Some(code) if exit_code == Some(format!("{code}:0")) => Ended::Exited { code },
-            _ => return Poll::Running,
-        },
+        // A limit or a lost node that ended it shows as a reason, or as another code than the script's.
+        None if state == JobState::Completing && OWN_END.contains(&reason.as_str()) => {
+            match own_code(reach, job).await {
+                Some(code) if exit_code == Some(format!("{code}:0")) => Ended::Exited { code },
+                _ => return Poll::Running,
+            }
+        }
         None => return QueueLine { state, reason }.poll(),
     };
     // `None` where it never was.
@@ -79,6 +81,9 @@ pub(crate) async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     }
     poll_ended(reach, job, if was_suspended { suspended() } else { after_restarts(end, restarts) }).await
 }
+
+/// Slurm's reasons for jobs that ended by themselves.
+const OWN_END: [&str; 3] = ["", "None", "NonZeroExitCode"];
 
 /// What its script wrote last, as far as that can be read.
 async fn own_code(reach: &dyn Reach, job: &PlannedJob) -> Option<i32> {

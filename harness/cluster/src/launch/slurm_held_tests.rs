@@ -28,9 +28,9 @@ impl Reach for Wrote {
 /// Health checks of DCGM in an epilog take minutes, in which squeue has the job as COMPLETING.
 #[test]
 fn an_epilog_that_holds_the_nodes_is_no_time_of_the_job() {
-    let polls = |wrote, code: &str| {
+    let polls = |wrote, code: &str, reason: &str| {
         let shown =
-            format!("JobId=7 JobState=COMPLETING Reason=None Restarts=0 ExitCode={code} NodeList=n1\n");
+            format!("JobId=7 JobState=COMPLETING Reason={reason} Restarts=0 ExitCode={code} NodeList=n1\n");
         let shown = said(&shown);
         let answers = vec![("squeue", said("7|COMPLETING|None|n[1-2]\n")), ("scontrol", shown)];
         let (job, reach, launcher) = (job(), Wrote(Scripted::new(answers), wrote), slurm());
@@ -41,13 +41,20 @@ fn an_epilog_that_holds_the_nodes_is_no_time_of_the_job() {
             (first, launcher.poll(&reach, &jobs).await.remove(0))
         }))
     };
-    for (wrote, code) in [("0\n", 0), ("7\n", 7)] {
+    for (wrote, code, reason) in [("0\n", 0, "None"), ("7\n", 7, "NonZeroExitCode")] {
         let end = Poll::ended(Ended::Exited { code }, None);
-        assert_eq!(polls(wrote, &format!("{code}:0")), (Poll::Running, end), "{wrote:?}");
+        assert_eq!(polls(wrote, &format!("{code}:0"), reason), (Poll::Running, end), "{wrote:?}");
     }
     // A script that has not ended, and one that something else ended.
-    for (wrote, code) in [("", "0:0"), ("143\n", "0:15"), ("0\n", "0:1")] {
-        assert_eq!(polls(wrote, code), (Poll::Running, Poll::Running), "{wrote:?} {code}");
+    for (wrote, code, reason) in [
+        ("", "0:0", "None"),
+        ("143\n", "0:15", "None"),
+        ("0\n", "0:1", "None"),
+        ("143\n", "143:0", "TimeLimit"),
+        ("1\n", "1:0", "NodeDown"),
+    ] {
+        let polled = polls(wrote, code, reason);
+        assert_eq!(polled, (Poll::Running, Poll::Running), "{wrote:?} {code} {reason}");
     }
 }
 

@@ -272,15 +272,20 @@ fn run_arguments(script: &Script, run: &Run) -> Vec<String> {
 /// CR_NO_DIST_TOPO_BLOCK of `man slurm.conf`. The plan has them along the names of nodes.
 const IN_ORDER: &str = " --distribution=block";
 
-/// The text as versions wrote it whose steps did not share all of their job, nor name a distribution.
-pub(super) fn as_older_versions(text: &str) -> String {
+/// The text as older versions wrote it: the last ones named no distribution, and those before them had steps that did not
+/// share all of their job either.
+pub(super) fn as_older_versions(text: &str) -> [String; 2] {
     let shares = format!(" {}", SHARES_JOB.join(" "));
-    let line = |line: &str| match line.starts_with("srun ") {
-        true if line.ends_with(" &\n") => line.replacen(" --mem=0", "", 1),
-        true => line.replacen(IN_ORDER, "", 1).replacen(&shares, "", 1),
-        false => line.to_owned(),
+    let form = |change: &dyn Fn(&str) -> String| -> String {
+        let line = |line: &str| if line.starts_with("srun ") { change(line) } else { line.to_owned() };
+        text.split_inclusive('\n').map(line).collect()
     };
-    text.split_inclusive('\n').map(line).collect()
+    let without_order = |line: &str| line.replacen(IN_ORDER, "", 1);
+    let without_both = |line: &str| match line.ends_with(" &\n") {
+        true => line.replacen(" --mem=0", "", 1),
+        false => without_order(line).replacen(&shares, "", 1),
+    };
+    [form(&without_order), form(&without_both)]
 }
 
 /// What stands before the command of each rank.

@@ -55,7 +55,7 @@ fn read_statistic(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> 
             let value = words.next().ok_or_else(|| bad(format!("no value: `{name}`")))?;
             if name == "link" {
                 let (device, _) = value.split_once('/').ok_or_else(|| bad(format!("no port: `{value}`")))?;
-                if !named.insert(device) {
+                if !named.insert(value) {
                     return Err(bad(listed_twice(device)));
                 }
                 devices.push(Totals { device: device.to_owned(), counters: BTreeMap::new() });
@@ -110,27 +110,31 @@ fn read_json(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
     let bad = |why: String| NotUnderstood { file: file.to_owned(), line: 1, why };
     let links: Vec<Link> = serde_json::from_str(text)
         .map_err(|error| bad(format!("broken JSON of `rdma statistic`: {error}")))?;
-    let mut devices: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
-    for Link(fields) in links {
+    let mut devices = Vec::new();
+    let mut named = BTreeSet::new();
+    for Link(fields) in &links {
         let mut names = BTreeSet::new();
         if let Some((name, _)) = fields.iter().find(|(name, _)| !names.insert(name.as_str())) {
             return Err(bad(format!("duplicate counter: `{name}`")));
         }
-        let device = fields.iter().find(|(name, _)| name == "ifname").and_then(|(_, value)| value.as_str());
-        let device = device.ok_or_else(|| bad("`ifname` is missing".to_owned()))?;
+        let field = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+        let device = field("ifname").and_then(Value::as_str);
+        let device = device.ok_or_else(|| bad("`ifname` is missing".to_owned()))?.to_owned();
         let mut counters = BTreeMap::new();
-        for (name, value) in &fields {
+        for (name, value) in fields {
             if matches!(name.as_str(), "ifindex" | "ifname" | "port") {
                 continue;
             }
             let value = value.as_u64().ok_or_else(|| bad(format!("not a whole number: `{name}`")))?;
             counters.insert(name.clone(), value);
         }
-        if devices.insert(device.to_owned(), counters).is_some() {
-            return Err(bad(listed_twice(device)));
+        // A device may have several ports.
+        if !named.insert((device.clone(), field("port").map(Value::to_string))) {
+            return Err(bad(listed_twice(&device)));
         }
+        devices.push(Totals { device, counters });
     }
-    whole(devices.into_iter().map(|(device, counters)| Totals { device, counters }).collect(), file)
+    whole(devices, file)
 }
 
 /// What `more` prints of several files: a line of colons, the path, a line of colons, and the value.

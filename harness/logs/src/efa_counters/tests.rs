@@ -167,6 +167,15 @@ fn what_rdma_statistic_and_more_print_is_read_by_device() {
     for text in [pretty, plain, &json, &pretty_json, &(file("rdmap1s0", 5) + &file("rdmap2s0", 6))] {
         assert_eq!(values(text), wanted, "{text}");
     }
+    // In the order of the file, and a device may have several ports.
+    let ports = [("d9", 1, 5), ("d9", 2, 6), ("d10", 1, 7)];
+    let wanted = ports.map(|(device, _, value)| (device.to_owned(), value));
+    let plain =
+        ports.map(|(device, port, value)| format!("link {device}/{port} tx_bytes {value}\n")).concat();
+    let json = ports.map(|(device, port, value)| link(device, value).replace(":1,", &format!(":{port},")));
+    for text in [plain, format!("[{}]", json.join(","))] {
+        assert_eq!(values(&text), wanted, "{text}");
+    }
 }
 
 #[test]

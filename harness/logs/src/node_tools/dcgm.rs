@@ -90,7 +90,7 @@ pub enum Status {
     Unmeasured,
 }
 
-/// DCGM 4 prints no word where a test did not run: https://github.com/NVIDIA/DCGM/blob/master/dcgmi/Diag.cpp.
+/// DCGM 4 prints no word where a test did not run (<https://github.com/NVIDIA/DCGM/blob/master/dcgmi/Diag.cpp>).
 pub(super) const NOT_RUN: Status = Status::Skip;
 
 impl Status {

@@ -33,7 +33,7 @@ const REFUSED: [&str; 3] = ["incorrect read size", "incorrect write size", "inco
 const MOST_LINES: usize = 16;
 const MOST_BUSY: usize = 3;
 /// With the words before it a line of a screen.
-const LONGEST: usize = 70;
+const LONGEST: usize = 60;
 
 /// The result in a text; an error where it did not come to its end or is incomplete.
 pub fn read(text: &str) -> Result<Stressed, NoResult> {
@@ -196,13 +196,14 @@ stress-ng: info:  [573366] successful run completed in 2 mins, 0.78 secs
             format!("{}{END}", ROWS.replace("4294.89", "4394.89")),
             format!("stress-ng: fail:  [9] vm: {long}\n{ROWS}{END}"),
             ROWS.to_owned(),
+            END.to_owned(),
             format!("stress-ng: info:  [9] {long}\n"),
         ] {
             let error = read(&text).expect_err("no result");
             assert!(error.chars().count() <= 120, "{error}");
         }
         let wrong = read(&format!("stress-ng: fail:  [9] vm: bit error {long}\n")).expect("read").wrong;
-        assert!(wrong[0].chars().count() <= 70, "{wrong:?}");
+        assert!(wrong[0].chars().count() <= 60, "{wrong:?}");
     }
 
     #[test]
