@@ -281,6 +281,48 @@ fn what_newer_drivers_report_of_a_gpu_that_needs_a_reset_is_read() {
     assert_eq!(reset["gpu_errors"], serde_json::json!(["gpu0 GPU Recovery Action: Reset"]));
 }
 
+/// Drivers 470 to 525 have no `Current Power Limit`, and those with a first form of the fabric's health no summary of it.
+#[test]
+fn what_older_drivers_call_otherwise_is_read() {
+    let power = |limit: &str| {
+        changed(&[
+            ("    GPU Power Readings\n", "    Power Readings\n"),
+            (
+                "        Current Power Limit               : 700.00 W\n        Requested Power Limit             : 700.00 W\n",
+                &format!("        Power Limit                       : {limit}\n"),
+            ),
+        ])
+    };
+    let full = facts(&power("700.00 W"));
+    assert_eq!(
+        (&full["gpu_power_limits"], &full["gpu_power_reduced"]),
+        (&"700.00 W".into(), &serde_json::json!([]))
+    );
+    assert_eq!(
+        facts(&power("400.00 W"))["gpu_power_reduced"],
+        serde_json::json!(["gpu0 400.00 W of 700.00 W"])
+    );
+    let fabric = |bandwidth: &str, route: &str| {
+        let text = HEALTHY.to_owned()
+            + &format!(
+                "        Health\n            Bandwidth                     : {bandwidth}\n            \
+                 Route Recovery in progress    : False\n            Route Unhealthy               : {route}\n            \
+                 Access Timeout Recovery       : {route}\n"
+            );
+        facts(&text)["gpu_errors"].clone()
+    };
+    assert_eq!(fabric("Full", "False"), serde_json::json!([]));
+    assert_eq!(fabric("N/A", "N/A"), serde_json::json!([]));
+    assert_eq!(
+        fabric("Degraded", "True"),
+        serde_json::json!([
+            "gpu0 Fabric Access Timeout Recovery: True",
+            "gpu0 Fabric Bandwidth: Degraded",
+            "gpu0 Fabric Route Unhealthy: True"
+        ])
+    );
+}
+
 /// As nvidia-smi lists one GPU whose links are all down.
 #[test]
 fn a_gpu_without_a_link_beside_others_with_links_is_an_error() {
