@@ -167,6 +167,27 @@ fn what_rdma_statistic_and_more_print_is_read_by_device() {
     for text in [pretty, plain, &json, &pretty_json, &(file("rdmap1s0", 5) + &file("rdmap2s0", 6))] {
         assert_eq!(values(text), wanted, "{text}");
     }
+    // grep, by the path among the devices, too; head
+    for front in ["/sys/class/infiniband", "/sys/devices/pci0000:50/0000:50:00.0/0000:53:00.0/infiniband"] {
+        let path = |device: &str| format!("{front}/{device}/ports/1/hw_counters/tx_bytes");
+        let (one, other) = (path("rdmap1s0"), path("rdmap2s0"));
+        assert_eq!(values(&format!("{one}:5\n{other}:6\n")), wanted);
+        assert_eq!(values(&format!("==> {one} <==\n5\n\n==> {other} <==\n6\n")), wanted);
+    }
+}
+
+#[test]
+fn ports_of_a_device_that_is_none_of_efa_are_kept_apart() {
+    let names = |text: &str| -> Vec<String> {
+        let totals = read_totals(text.as_bytes(), "f").expect(text);
+        totals.into_iter().map(|device| device.device).collect()
+    };
+    let wanted = ["mlx5_0", "mlx5_0/2"];
+    assert_eq!(names("link mlx5_0/1 a 1\nlink mlx5_0/2 a 2\n"), wanted);
+    assert_eq!(
+        names("[{\"ifname\":\"mlx5_0\",\"port\":1,\"a\":1},{\"ifname\":\"mlx5_0\",\"port\":2,\"a\":2}]"),
+        wanted
+    );
 }
 
 #[test]
@@ -184,6 +205,9 @@ fn totals_that_are_cut_or_contradict_each_other_are_refused_with_their_line() {
         ("link d a 1", "f:1: no port: `d`"),
         ("link d/1 a -1", "f:1: not a whole number: `a -1`"),
         (&format!("{colons}{path}{colons}"), "f:3: no value: `a` of d"),
+        ("/x/d/ports/1/hw_counters/a:1\n/x/d/ports/1/hw_counters/a:2\n", "f:2: duplicate counter: `a`"),
+        ("/x/d/ports/1/hw_counters/a:1\n/x/d/ports/1/hw_counters/b:\n", "f:2: not a whole number: ``"),
+        ("==> /x/d/ports/1/hw_counters/a <==\n", "f:1: no value: `a` of d"),
         (&format!("{colons}{path}{colons}7\n8\n"), "f:5: value without a file: `8`"),
         (&format!("{colons}/etc/passwd\n{colons}7\n"), "f:2: not a file of `hw_counters`: `/etc/passwd`"),
         (&format!("{colons}{path}{colons}7\n{colons}{path}{colons}7\n"), "f:8: duplicate counter: `a`"),
