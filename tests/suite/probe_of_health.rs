@@ -323,6 +323,16 @@ fn what_older_drivers_call_otherwise_is_read() {
     );
 }
 
+#[test]
+fn a_driver_that_knows_only_the_newer_name_of_a_field_reports_all_others_as_well() {
+    let query = "cat 'health.txt' ;;\n\
+                 *clocks_throttle*) echo 'Field \"clocks_throttle_reasons.active\" is not a valid field to query.'; exit 2 ;;\n\
+                 *clocks_event*) echo '0, NVIDIA H100 80GB HBM3, 595.71.05, Enabled, 7, 1980, 2619, 0x0000000000000040'";
+    let facts = facts_with(HEALTHY, query, "");
+    assert_eq!((&facts["ecc"], &facts["ecc_errors"]), (&"Enabled".into(), &7.into()));
+    assert_eq!(facts["gpu_throttled"], serde_json::json!(["gpu0 0x40"]));
+}
+
 /// As nvidia-smi lists one GPU whose links are all down.
 #[test]
 fn a_gpu_without_a_link_beside_others_with_links_is_an_error() {

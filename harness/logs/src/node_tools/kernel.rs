@@ -133,26 +133,38 @@ fn is_name(word: &str) -> bool {
 /// The host of `[p5-001] ...`, of `p5-001 | ...` and of the tab of `parallel --tag`.
 fn framed(before: &str) -> Option<&str> {
     let bracketed = before.strip_prefix('[').and_then(|rest| rest.split_once("] "));
-    let (front, _) = bracketed.or_else(|| before.split_once(['|', '\t']))?;
+    let (front, rest) = bracketed.or_else(|| before.split_once(['|', '\t']))?;
     let front = front.trim();
     // The kernel writes seconds, and which thread or processor a line is from, in brackets, too: `[12345.678901]`, `[T77]`.
     let is_address = front.split('.').count() == 4;
     let is_of_kernel = !front.starts_with(|c: char| c.is_ascii_alphabetic())
-        || (front.starts_with(['T', 'C']) && front[1..].bytes().all(|byte| byte.is_ascii_digit()));
-    (is_name(front) && (is_address || !is_of_kernel)).then_some(front)
+        || (front.starts_with(['T', 'C']) && front.bytes().skip(1).all(|byte| byte.is_ascii_digit()));
+    (is_name(front) && (is_address || !is_of_kernel) && is_dated(rest)).then_some(front)
 }
 
 /// The file that grep names before a line, with its colon: it may hold the log of one host.
 fn file(before: &str) -> Option<&str> {
     let (front, rest) = before.split_once(':')?;
-    let is_path = front.contains(['/', '.']);
     let is_one = front.split('/').all(|part| part.is_empty() || is_name(part))
         && front.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '.')
         && front != "kernel";
     let number = rest.split_once(':').filter(|(number, _)| number.parse::<u64>().is_ok());
     let rest = number.map_or(rest, |(_, rest)| rest);
-    (is_one && (rest.is_empty() || rest.starts_with('[') || (is_path && !rest.starts_with(' '))))
-        .then_some(&before[..=front.len()])
+    (is_one && !rest.starts_with(' ') && is_dated(rest)).then_some(&before[..=front.len()])
+}
+
+/// Whether nothing is left before the message, or what the kernel and syslog write there: `[ 12.5] `, `[Thu Nov 20 `,
+/// `2026-11-20T`, `kernel: `.
+fn is_dated(rest: &str) -> bool {
+    let rest = rest.trim_start_matches([' ', '[']);
+    let is_day = || {
+        let word = rest.split(' ').next().unwrap_or_default();
+        word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_alphabetic())
+    };
+    rest.is_empty()
+        || rest.starts_with(|c: char| c.is_ascii_digit())
+        || ["kernel:", "nvidia-nvswitch"].iter().any(|start| rest.starts_with(start))
+        || is_day()
 }
 
 /// `NVRM: Xid (PCI:0000:53:00): 48, pid=1, ...`.
@@ -299,6 +311,7 @@ mod tests {
             "[T77] ",
             "[ 1.5][T77] ",
             "kern  :err   : [ 1.5] ",
+            "[gpu-health] [WARN] XID: ",
             "10:00:01 ",
             "nvidia-nvswitch3: S",
             "2026-11-20T10:00:01,1+00:00 ",
