@@ -112,7 +112,7 @@ read_health() {
       # Older drivers have no summary of these.
       'Fabric/Health/Bandwidth')
         if [[ $value == Degraded ]]; then errors+=("gpu$gpu Fabric Bandwidth: $value"); fi ;;
-      'Fabric/Health/Route Recovery in progress' | 'Fabric/Health/Route Unhealthy' | 'Fabric/Health/Access Timeout Recovery')
+      Fabric/Health/'Route '* | 'Fabric/Health/Access Timeout Recovery')
         if [[ $value == True ]]; then errors+=("gpu$gpu Fabric $key: $value"); fi ;;
       'GPU Reset Status//Reset Required' | 'GPU Reset Status//Drain and Reset Recommended' | 'ECC Errors//Unrepairable Memory')
         if [[ $value == Yes ]]; then errors+=("gpu$gpu $key: $value"); fi ;;
