@@ -56,7 +56,7 @@ fn read_statistic(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> 
             if name == "link" {
                 let (device, port) =
                     value.split_once('/').ok_or_else(|| bad(format!("no port: `{value}`")))?;
-                let device = of_port(device, port);
+                let device = port_name(device, port);
                 if !named.insert(device.clone()) {
                     return Err(bad(listed_twice(&device)));
                 }
@@ -76,7 +76,7 @@ fn read_statistic(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> 
 }
 
 /// EFA devices have one port, and some others beside them two.
-fn of_port(device: &str, port: &str) -> String {
+fn port_name(device: &str, port: &str) -> String {
     if port == "1" { device.to_owned() } else { format!("{device}/{port}") }
 }
 
@@ -126,7 +126,7 @@ fn read_json(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
         let device = fields.iter().find(|(name, _)| name == "ifname").and_then(|(_, value)| value.as_str());
         let device = device.ok_or_else(|| bad("`ifname` is missing".to_owned()))?;
         let port = fields.iter().find(|(name, _)| name == "port").and_then(|(_, value)| value.as_u64());
-        let device = of_port(device, &port.unwrap_or(1).to_string());
+        let device = port_name(device, &port.unwrap_or(1).to_string());
         let mut counters = BTreeMap::new();
         for (name, value) in &fields {
             if matches!(name.as_str(), "ifindex" | "ifname" | "port") {
@@ -149,7 +149,7 @@ fn counter_file(path: &str) -> Option<(String, String)> {
     let (folder, counter) = path.split_once(FOLDER)?;
     let (device, port) = folder.rsplit_once("/ports/")?;
     let device = device.rsplit('/').next()?;
-    (!device.is_empty() && !port.contains('/')).then(|| (of_port(device, port), counter.to_owned()))
+    (!device.is_empty() && !port.contains('/')).then(|| (port_name(device, port), counter.to_owned()))
 }
 
 /// What `more` prints of several files: a line of colons, the path, a line of colons, and the value. `head` and `tail`
