@@ -75,6 +75,11 @@ fn facts(health: &str) -> Value {
 
 /// The same where `nvidia-smi -q` is that command, beside the kernel's log.
 fn facts_with(health: &str, query: &str, log: &str) -> Value {
+    facts_beside(health, query, log, &[])
+}
+
+/// The same beside more programs, by what their scripts do.
+fn facts_beside(health: &str, query: &str, log: &str, programs: &[(&str, &str)]) -> Value {
     let project = Project::new();
     let folder = project.path().to_owned();
     let shown = folder.display();
@@ -92,7 +97,10 @@ fn facts_with(health: &str, query: &str, log: &str) -> Value {
     );
     project.write("log.txt", log);
     project.write("bin/dmesg", &format!("#!/bin/bash\ncat '{shown}/log.txt'\n"));
-    for name in ["nvidia-smi", "dmesg"] {
+    for (name, script) in programs {
+        project.write(&format!("bin/{name}"), &format!("#!/bin/bash\n{script}\n"));
+    }
+    for name in ["nvidia-smi", "dmesg"].into_iter().chain(programs.iter().map(|(name, _)| *name)) {
         let program = folder.join("bin").join(name);
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("executable");
     }
@@ -281,6 +289,46 @@ fn what_newer_drivers_report_of_a_gpu_that_needs_a_reset_is_read() {
     assert_eq!(reset["gpu_errors"], serde_json::json!(["gpu0 GPU Recovery Action: Reset"]));
 }
 
+/// Drivers 470 to 525 have no `Current Power Limit`, and those with a first form of the fabric's health no summary of it.
+#[test]
+fn what_older_drivers_call_otherwise_is_read() {
+    let older = |limit: &str, bandwidth: &str, route: &str| {
+        let text = changed(&[
+            ("    GPU Power Readings\n", "    Power Readings\n"),
+            (
+                "        Current Power Limit               : 700.00 W\n        Requested Power Limit             : 700.00 W\n",
+                &format!("        Power Limit                       : {limit}\n"),
+            ),
+        ]);
+        let health = format!(
+            "        Health\n            Bandwidth                     : {bandwidth}\n            \
+             Route Recovery in progress    : False\n            Route Unhealthy               : {route}\n            \
+             Access Timeout Recovery       : {route}\n"
+        );
+        let facts = facts(&(text + &health));
+        ["gpu_power_limits", "gpu_power_reduced", "gpu_errors"].map(|fact| facts[fact].clone())
+    };
+    let none = serde_json::json!([]);
+    assert_eq!(older("700.00 W", "Full", "False"), [serde_json::json!("700.00 W"), none.clone(), none]);
+    let errors = serde_json::json!([
+        "gpu0 Fabric Access Timeout Recovery: True",
+        "gpu0 Fabric Bandwidth: Degraded",
+        "gpu0 Fabric Route Unhealthy: True"
+    ]);
+    let reduced = serde_json::json!(["gpu0 400.00 W of 700.00 W"]);
+    assert_eq!(older("400.00 W", "Degraded", "True"), [serde_json::json!("400.00 W"), reduced, errors]);
+}
+
+#[test]
+fn a_driver_that_knows_only_the_newer_name_of_a_field_reports_all_others_as_well() {
+    let query = "cat 'health.txt' ;;\n\
+                 *clocks_throttle*) echo 'Field \"clocks_throttle_reasons.active\" is not a valid field to query.'; exit 2 ;;\n\
+                 *clocks_event*) echo '0, NVIDIA H100 80GB HBM3, 595.71.05, Enabled, 7, 1980, 2619, 0x0000000000000040'";
+    let facts = facts_with(HEALTHY, query, "");
+    assert_eq!((&facts["ecc"], &facts["ecc_errors"]), (&"Enabled".into(), &7.into()));
+    assert_eq!(facts["gpu_throttled"], serde_json::json!(["gpu0 0x40"]));
+}
+
 /// As nvidia-smi lists one GPU whose links are all down.
 #[test]
 fn a_gpu_without_a_link_beside_others_with_links_is_an_error() {
@@ -296,6 +344,20 @@ fn a_gpu_without_a_link_beside_others_with_links_is_an_error() {
     assert_eq!(errors, serde_json::json!(["gpu4: all NVLinks are inactive"]));
     let (links, errors) = of(none);
     assert!(links.is_null() && errors == serde_json::json!([]), "{links} {errors}");
+}
+
+#[test]
+fn a_clock_that_chrony_keeps_is_synchronised_whatever_an_older_timedatectl_prints() {
+    let tracking = |id: &str, leap: &str| {
+        format!("printf 'Reference ID    : {id}\\nStratum : 4\\nLeap status     : {leap}\\n'")
+    };
+    let state = |timedatectl: &str, chronyc: &str| {
+        let programs = [("timedatectl", timedatectl), ("chronyc", chronyc)];
+        facts_beside(HEALTHY, "cat 'health.txt'", "", &programs)["clock_synchronised"].clone()
+    };
+    assert_eq!(state("echo no", &tracking("A9FEA97B (169.254.169.123)", "Normal")), "yes");
+    assert_eq!(state("echo no", &tracking("00000000 ()", "Not synchronised")), "no");
+    assert_eq!(state("echo no", &tracking("7F7F0101 ()", "Normal")), "no");
 }
 
 #[test]

@@ -109,6 +109,11 @@ read_health() {
       'Fabric//Status') status=$value ;;
       'Fabric/Health/Summary')
         if [[ $value != Healthy && $value != 'Not Supported' ]]; then errors+=("gpu$gpu Fabric Health: $value"); fi ;;
+      # Older drivers have no summary of these.
+      'Fabric/Health/Bandwidth')
+        if [[ $value == Degraded ]]; then errors+=("gpu$gpu Fabric Bandwidth: $value"); fi ;;
+      Fabric/Health/'Route '* | 'Fabric/Health/Access Timeout Recovery')
+        if [[ $value == True ]]; then errors+=("gpu$gpu Fabric $key: $value"); fi ;;
       'GPU Reset Status//Reset Required' | 'GPU Reset Status//Drain and Reset Recommended' | 'ECC Errors//Unrepairable Memory')
         if [[ $value == Yes ]]; then errors+=("gpu$gpu $key: $value"); fi ;;
       # From driver 565 on, in place of `Reset Required`: `Reset`, `Reboot`, `Drain P2P`, `Drain and Reset`.
@@ -150,7 +155,9 @@ read_health() {
           spent_known=1
           if ((${value%% *} > 0)); then spent+=("gpu$gpu ${value%% *} banks: $key"); fi
         fi ;;
-      'GPU Power Readings//Current Power Limit' | 'Power Readings//Current Power Limit') now=$value ;;
+      # Until driver 525 it is called so.
+      'GPU Power Readings//Current Power Limit' | 'Power Readings//Current Power Limit' | 'Power Readings//Power Limit')
+        now=$value ;;
       'GPU Power Readings//Default Power Limit' | 'Power Readings//Default Power Limit')
         if [[ -n $now ]]; then
           power_known=1 usual=$value limit_of=$now

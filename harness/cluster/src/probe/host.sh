@@ -322,6 +322,25 @@ file_systems() {
   fi
 }
 
+# Before systemd 243 timedatectl reports `no` where chrony leaves the hardware's clock alone (systemd/systemd, pull 13245):
+# then chrony's own word counts, unless it follows nothing but this clock.
+clock_state() {
+  local row=
+  text=
+  if has timedatectl; then text=$(bounded timedatectl show -p NTPSynchronized --value 2> /dev/null); fi
+  if [[ $text != yes ]] && has chronyc; then row=$(bounded chronyc -n tracking 2> /dev/null | head -c 4000); fi
+  if [[ $row =~ Leap\ status\ *:\ (Normal|Insert\ second|Delete\ second) && $row != *7F7F01* && $row != *127.127.1.1* ]]; then
+    text=yes
+  elif [[ $row =~ Leap\ status\ *: ]]; then
+    text=no
+  fi
+  if [[ $text == yes || $text == no ]]; then
+    fact clock_synchronised "$text"
+  else
+    none clock_synchronised 'neither timedatectl nor chronyc reports it'
+  fi
+}
+
 # What boots and keeps a node: image, services, clock, names, file systems.
 services() {
   if [[ -r /run/cloud-init/instance-data.json ]] \
@@ -341,13 +360,7 @@ services() {
     none cloud_init 'no cloud-init reports its status'
   fi
   failed_services
-  text=
-  if has timedatectl; then text=$(bounded timedatectl show -p NTPSynchronized --value 2> /dev/null); fi
-  if [[ $text == yes || $text == no ]]; then
-    fact clock_synchronised "$text"
-  else
-    none clock_synchronised 'timedatectl does not report it'
-  fi
+  clock_state
   if ! has getent || ! has hostname; then
     none name_resolves 'no getent or no hostname on PATH'
   elif bounded getent ahosts "$(hostname)" > /dev/null 2>&1; then

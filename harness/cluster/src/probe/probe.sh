@@ -63,6 +63,11 @@ gpus() {
   fi
   rows=$(bounded nvidia-smi "--query-gpu=$fields" --format=csv,noheader,nounits 2>&1)
   code=$?
+  # The newer name of the last field.
+  if ((code != 0)) && [[ $rows == *'clocks_throttle_reasons.active" is not a valid'* ]]; then
+    rows=$(bounded nvidia-smi "--query-gpu=${fields/throttle/event}" --format=csv,noheader,nounits 2>&1)
+    code=$?
+  fi
   if ((code != 0)); then
     # Other releases lack some of the fields.
     rows=$(bounded nvidia-smi --query-gpu=index,name,driver_version --format=csv,noheader,nounits 2>&1)

@@ -357,10 +357,10 @@ fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
     let own = reach("labels = { team = \"gpu\" }\nservice_account = \"bench\"\n");
     assert_eq!(own.labels.get("team").map(String::as_str), Some("gpu"));
     assert_eq!((own.service_account.as_deref(), plain.service_account.as_deref()), (Some("bench"), None));
-    let image = reach("runtime_class = \"nvidia\"\npull_secret = \"ngc\"\n");
-    assert_eq!((image.runtime_class.as_deref(), image.pull_secret.as_deref()), (Some("nvidia"), Some("ngc")));
+    let image = reach("runtime_class = \"nvidia\"\npull_with = \"ngc\"\n");
+    assert_eq!((image.runtime_class.as_deref(), image.pull_with.as_deref()), (Some("nvidia"), Some("ngc")));
     assert!(image.site_names().contains(&"ngc") && !image.site_names().contains(&"nvidia"));
-    assert!(plain.runtime_class.is_none() && plain.pull_secret.is_none());
+    assert!(plain.runtime_class.is_none() && plain.pull_with.is_none());
     assert_eq!(plain.device_namespaces, [""; 0]);
     let plugins = reach("device_namespaces = [\"gpu-resources\", \"efa\"]\n");
     assert_eq!(plugins.device_namespaces, ["gpu-resources", "efa"]);

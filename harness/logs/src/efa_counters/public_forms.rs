@@ -1,5 +1,5 @@
-//! Lifetime totals in the forms in which people have them: `rdma statistic show` with `-p` or `-j`, `more` of the files in
-//! `hw_counters`, the node exporter's text, and a list of `name :value`. Nothing of the harness writes these.
+//! Lifetime totals in the forms in which people have them: `rdma statistic show` with `-p` or `-j`, `more`, `head` or `grep`
+//! of the files in `hw_counters`, the node exporter's text, and a list of `name :value`. Nothing of the harness writes these.
 
 use super::NotUnderstood;
 use super::escapes::decimal;
@@ -30,7 +30,7 @@ pub fn read_totals(text: &[u8], file: &str) -> Result<Vec<Totals>, NotUnderstood
     let first = decoded.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     match first {
         "" => Err(bad("file is empty")),
-        _ if first.starts_with("::::::::::::::") => read_files(&decoded, file),
+        _ if first.starts_with("::::::::::::::") || first.contains(FOLDER) => read_files(&decoded, file),
         _ if first.starts_with("link ") => read_statistic(&decoded, file),
         // With `-p` the bracket stands apart, or alone.
         _ if first
@@ -54,11 +54,13 @@ fn read_statistic(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> 
         while let Some(name) = words.next() {
             let value = words.next().ok_or_else(|| bad(format!("no value: `{name}`")))?;
             if name == "link" {
-                let (device, _) = value.split_once('/').ok_or_else(|| bad(format!("no port: `{value}`")))?;
-                if !named.insert(value) {
-                    return Err(bad(listed_twice(device)));
+                let (device, port) =
+                    value.split_once('/').ok_or_else(|| bad(format!("no port: `{value}`")))?;
+                let device = port_name(device, port);
+                if !named.insert(device.clone()) {
+                    return Err(bad(listed_twice(&device)));
                 }
-                devices.push(Totals { device: device.to_owned(), counters: BTreeMap::new() });
+                devices.push(Totals { device, counters: BTreeMap::new() });
                 continue;
             }
             let device =
@@ -71,6 +73,11 @@ fn read_statistic(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> 
         }
     }
     whole(devices, file)
+}
+
+/// EFA devices have one port, and some others beside them two.
+fn port_name(device: &str, port: &str) -> String {
+    if port == "1" { device.to_owned() } else { format!("{device}/{port}") }
 }
 
 /// Two readings, or those of two nodes: neither is the total.
@@ -119,7 +126,9 @@ fn read_json(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
         }
         let field = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
         let device = field("ifname").and_then(Value::as_str);
-        let device = device.ok_or_else(|| bad("`ifname` is missing".to_owned()))?.to_owned();
+        let device = device.ok_or_else(|| bad("`ifname` is missing".to_owned()))?;
+        let port = field("port").and_then(Value::as_u64).unwrap_or(1);
+        let device = port_name(device, &port.to_string());
         let mut counters = BTreeMap::new();
         for (name, value) in fields {
             if matches!(name.as_str(), "ifindex" | "ifname" | "port") {
@@ -128,8 +137,7 @@ fn read_json(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
             let value = value.as_u64().ok_or_else(|| bad(format!("not a whole number: `{name}`")))?;
             counters.insert(name.clone(), value);
         }
-        // A device may have several ports.
-        if !named.insert((device.clone(), field("port").map(Value::to_string))) {
+        if !named.insert(device.clone()) {
             return Err(bad(listed_twice(&device)));
         }
         devices.push(Totals { device, counters });
@@ -137,7 +145,18 @@ fn read_json(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
     whole(devices, file)
 }
 
-/// What `more` prints of several files: a line of colons, the path, a line of colons, and the value.
+const FOLDER: &str = "/hw_counters/";
+
+/// Device and counter of `/sys/class/infiniband/DEVICE/ports/1/hw_counters/COUNTER`, or of its path among the devices.
+fn counter_file(path: &str) -> Option<(String, String)> {
+    let (folder, counter) = path.split_once(FOLDER)?;
+    let (device, port) = folder.rsplit_once("/ports/")?;
+    let device = device.rsplit('/').next()?;
+    (!device.is_empty() && !port.contains('/')).then(|| (port_name(device, port), counter.to_owned()))
+}
+
+/// What `more` prints of several files: a line of colons, the path, a line of colons, and the value. `head` and `tail`
+/// print `==> PATH <==` before the value, and grep `PATH:VALUE`.
 fn read_files(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
     let mut devices: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
     let mut open: Option<(String, String)> = None;
@@ -146,18 +165,26 @@ fn read_files(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
         if line.is_empty() || line.bytes().all(|byte| byte == b':') {
             continue;
         }
-        if line.starts_with('/') {
+        let is_path = line.starts_with('/') || line.contains(FOLDER);
+        let (path, value) = match line.strip_prefix("==> ").and_then(|rest| rest.strip_suffix(" <==")) {
+            Some(path) => (path, None),
+            None => match line.rsplit_once(':').filter(|_| is_path) {
+                Some((path, value)) if path.contains(FOLDER) => (path, Some(value)),
+                _ => (line, None),
+            },
+        };
+        if is_path {
             if let Some((device, counter)) = &open {
                 return Err(bad(format!("no value: `{counter}` of {device}")));
             }
-            let names = line.strip_prefix("/sys/class/infiniband/").and_then(|rest| {
-                let (device, rest) = rest.split_once("/ports/")?;
-                let (_, counter) = rest.split_once("/hw_counters/")?;
-                Some((device.to_owned(), counter.to_owned()))
-            });
-            open = Some(names.ok_or_else(|| bad(format!("not a file of `hw_counters`: `{line}`")))?);
-            continue;
+            open = Some(
+                counter_file(path).ok_or_else(|| bad(format!("not a file of `hw_counters`: `{path}`")))?,
+            );
+            if value.is_none() {
+                continue;
+            }
         }
+        let line = value.unwrap_or(line);
         let (device, counter) = open.take().ok_or_else(|| bad(format!("value without a file: `{line}`")))?;
         let value = decimal(line.as_bytes()).ok_or_else(|| bad(format!("not a whole number: `{line}`")))?;
         if devices.entry(device).or_default().insert(counter.clone(), value).is_some() {

@@ -167,9 +167,16 @@ fn what_rdma_statistic_and_more_print_is_read_by_device() {
     for text in [pretty, plain, &json, &pretty_json, &(file("rdmap1s0", 5) + &file("rdmap2s0", 6))] {
         assert_eq!(values(text), wanted, "{text}");
     }
-    // In the order of the file, and a device may have several ports.
+    // grep, by the path among the devices, too; head
+    for front in ["/sys/class/infiniband", "/sys/devices/pci0000:50/0000:50:00.0/0000:53:00.0/infiniband"] {
+        let path = |device: &str| format!("{front}/{device}/ports/1/hw_counters/tx_bytes");
+        let (one, other) = (path("rdmap1s0"), path("rdmap2s0"));
+        assert_eq!(values(&format!("{one}:5\n{other}:6\n")), wanted);
+        assert_eq!(values(&format!("==> {one} <==\n5\n\n==> {other} <==\n6\n")), wanted);
+    }
+    // In the order of the file; a device that is none of EFA may have several ports.
     let ports = [("d9", 1, 5), ("d9", 2, 6), ("d10", 1, 7)];
-    let wanted = ports.map(|(device, _, value)| (device.to_owned(), value));
+    let wanted = [("d9", 5), ("d9/2", 6), ("d10", 7)].map(|(device, value)| (device.to_owned(), value));
     let plain =
         ports.map(|(device, port, value)| format!("link {device}/{port} tx_bytes {value}\n")).concat();
     let json = ports.map(|(device, port, value)| link(device, value).replace(":1,", &format!(":{port},")));
@@ -193,6 +200,9 @@ fn totals_that_are_cut_or_contradict_each_other_are_refused_with_their_line() {
         ("link d a 1", "f:1: no port: `d`"),
         ("link d/1 a -1", "f:1: not a whole number: `a -1`"),
         (&format!("{colons}{path}{colons}"), "f:3: no value: `a` of d"),
+        ("/x/d/ports/1/hw_counters/a:1\n/x/d/ports/1/hw_counters/a:2\n", "f:2: duplicate counter: `a`"),
+        ("/x/d/ports/1/hw_counters/a:1\n/x/d/ports/1/hw_counters/b:\n", "f:2: not a whole number: ``"),
+        ("==> /x/d/ports/1/hw_counters/a <==\n", "f:1: no value: `a` of d"),
         (&format!("{colons}{path}{colons}7\n8\n"), "f:5: value without a file: `8`"),
         (&format!("{colons}/etc/passwd\n{colons}7\n"), "f:2: not a file of `hw_counters`: `/etc/passwd`"),
         (&format!("{colons}{path}{colons}7\n{colons}{path}{colons}7\n"), "f:8: duplicate counter: `a`"),

@@ -45,5 +45,5 @@ pub(super) fn needs_all(operation: &str) -> bool {
 /// Gloo has no events: an entry that its watchdog let go of is done. Of others it may have timed out.
 pub(super) fn is_pending(entry: &Entry) -> bool {
     let is_gloo = entry.name.starts_with("gloo:");
-    !(entry.is_completed || (entry.is_retired && is_gloo))
+    !(entry.is_part || entry.is_completed || (entry.is_retired && is_gloo))
 }

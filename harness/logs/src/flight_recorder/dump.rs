@@ -55,6 +55,10 @@ pub(super) struct Entry {
     pub is_completed: bool,
     /// The watchdog let go of it.
     pub is_retired: bool,
+    /// One call of a coalesced batch, which never shows that it is done: the entry that ends the batch does.
+    pub is_part: bool,
+    /// What all entries of a batch have in common: the number of the collective, or of the send or receive.
+    batch: u64,
     pub input: Tensors,
     pub output: Tensors,
 }
@@ -151,6 +155,7 @@ fn dump(root: Node<'_>, known: &mut KnownRanks) -> Result<Dump, String> {
         }
     }
     entries.sort_by_key(|entry: &Entry| entry.record);
+    mark_parts(&mut entries);
     name_the_only_group(&mut groups, &entries);
     Ok(Dump {
         version: version.to_string(),
@@ -160,6 +165,29 @@ fn dump(root: Node<'_>, known: &mut KnownRanks) -> Result<Dump, String> {
         entries,
         garbled,
     })
+}
+
+/// PyTorch gives each call of a batch an entry, and one to the end of the batch behind them, all under one number. Only the
+/// last has events: the others stay `scheduled` (`test_allgather_uneven` in its `test_c10d_nccl.py`).
+fn mark_parts(entries: &mut [Entry]) {
+    let mut open: HashMap<Rc<str>, (bool, u64)> = HashMap::new();
+    for entry in entries.iter_mut().rev() {
+        let batch = (entry.is_p2p, entry.batch);
+        if entry.ends_batch() {
+            open.insert(Rc::clone(&entry.group), batch);
+        } else if open.get(&entry.group) == Some(&batch) {
+            entry.is_part = true;
+        } else {
+            open.remove(&entry.group);
+        }
+    }
+}
+
+impl Entry {
+    /// `nccl:coalesced`, `nccl:ALLGATHER_coalesced`.
+    pub(super) fn ends_batch(&self) -> bool {
+        self.name.ends_with("coalesced")
+    }
 }
 
 /// gloo lists all groups under an empty name, so that one is left. Where all entries are of one group, it is that.
@@ -203,17 +231,20 @@ fn entry(node: Node<'_>) -> Option<Entry> {
     // Of what is not there, JSON says 0.
     let completed_ns = number("time_discovered_completed_ns").filter(|ns| *ns > 0);
     let is_p2p = flag("is_p2p").unwrap_or_else(|| is_p2p(&name));
+    let sequence = number("collective_seq_id")?;
     Some(Entry {
         record: number("record_id")?,
         group,
         pg_id: number("pg_id"),
-        sequence: number("collective_seq_id")?,
+        sequence,
         op: number("op_id").unwrap_or_default(),
         name,
         is_p2p,
         created_ns: number("time_created_ns").filter(|ns| *ns > 0),
         is_completed: state.as_deref() == Some("completed") || completed_ns.is_some(),
         is_retired: flag("retired") == Some(true),
+        is_part: false,
+        batch: number("p2p_seq_id").filter(|_| is_p2p).unwrap_or(sequence),
         input: tensors(node, "input_sizes", "input_dtypes"),
         output: tensors(node, "output_sizes", "output_dtypes"),
     })

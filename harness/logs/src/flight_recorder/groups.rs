@@ -47,6 +47,14 @@ pub(super) fn views(dumps: &BTreeMap<u64, Dump>) -> Vec<GroupView<'_>> {
         for entry in &dump.entries {
             members.entry(&entry.group).or_default().add(entry);
         }
+        // The ring may have lost the first calls of the batch that it begins in.
+        let is_cut = |it: &&Entry| it.record > 0 && !it.is_p2p && (it.is_part || it.ends_batch());
+        if let Some(first) = dump.entries.first().filter(is_cut)
+            && let Some(member) = members.get_mut(&*first.group)
+            && member.collectives.len() > 1
+        {
+            member.collectives.remove(&first.sequence);
+        }
         let oldest = dump.entries.iter().find(|entry| is_pending(entry));
         for (name, group) in &dump.groups {
             // A dump whose rank is in none of its groups is reported elsewhere.

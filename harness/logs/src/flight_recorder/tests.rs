@@ -86,7 +86,8 @@ fn dump(groups: &[(&str, &str)], calls: &[Call]) -> Value {
             "output_sizes": [[call.elements, 2]], "output_dtypes": ["Float"],
             "state": if call.is_done { "completed" } else { "scheduled" },
             "time_discovered_started_ns": null, "time_discovered_completed_ns": null,
-            "retired": call.is_done, "timeout_ms": 600_000, "is_p2p": call.name.contains(' '),
+            "retired": call.is_done, "timeout_ms": 600_000,
+            "is_p2p": call.name.contains(' ') || (call.name == "coalesced" && call.number == 0),
         })
     };
     let entries: Vec<Value> = calls.iter().enumerate().map(entry).collect();
@@ -254,6 +255,62 @@ fn a_rank_that_waits_for_a_send_or_a_receive_is_not_named() {
     let expected =
         "fr-undecided: rank 3 did not enter all_reduce #2 of group 0 (g0), and waits for others elsewhere";
     assert_eq!(found, [expected]);
+}
+
+#[test]
+fn calls_of_a_batch_that_ended_are_not_open() {
+    // Sends and receives of a pipeline.
+    let groups: &[(&str, &str)] = &[("0", "[0, 1, 2, 3]"), ("pp", "[2, 3]")];
+    let batch = || [call("pp", 0, "recv 1<-0"), call("pp", 0, "send 1->0"), done(call("pp", 0, "coalesced"))];
+    let three = dump(groups, &[&[A1()][..], &batch()].concat());
+    let waits = dump(WORLD, &[A1(), call("0", 2, "all_reduce")]);
+    let two = dump(groups, &[&[A1()][..], &batch(), &[call("0", 2, "all_reduce")]].concat());
+    let found = messages(&read(&[(0, waits.clone()), (1, waits), (2, two), (3, three)]));
+    assert_eq!(
+        found,
+        ["fr-rank-missing: rank 3 did not enter all_reduce #2 of group 0 (g0); ranks 0, 1, 2 wait"]
+    );
+    // An all_gather of uneven shares.
+    let gathered = [
+        A1(),
+        call("0", 2, "_broadcast_oop"),
+        call("0", 2, "_broadcast_oop"),
+        done(call("0", 2, "ALLGATHER_coalesced")),
+        done(call("0", 3, "all_reduce")),
+    ];
+    assert_eq!(four([&gathered, &gathered, &gathered, &gathered]), Vec::<String>::new());
+    let waits = [&gathered[..], &[call("0", 4, "all_reduce")]].concat();
+    let expected = "fr-rank-missing: rank 2 did not enter all_reduce #4 of group 0 (g0); ranks 0, 1, 3 wait";
+    assert_eq!(four([&waits, &waits, &gathered, &waits]), [expected]);
+    // One that has not ended is open as before.
+    let open = [A1(), call("0", 2, "_broadcast_oop"), call("0", 2, "ALLGATHER_coalesced")];
+    assert_eq!(
+        four([&open, &open, &open, &open]),
+        ["fr-inside: all 4 ranks are in coalesced #2 of group 0 (g0): it hangs within, or still ran"]
+    );
+}
+
+#[test]
+fn a_batch_whose_first_calls_the_ring_has_lost_is_not_compared() {
+    let ring = |lost: u64, calls: &[Call]| {
+        let mut dump = dump(WORLD, calls);
+        for entry in dump["entries"].as_array_mut().expect("entries") {
+            entry["record_id"] = json!(entry["record_id"].as_u64().expect("a number") + lost);
+        }
+        dump
+    };
+    let all = [
+        call("0", 2, "_broadcast_oop"),
+        call("0", 2, "_broadcast_oop"),
+        done(call("0", 2, "ALLGATHER_coalesced")),
+        done(call("0", 3, "all_reduce")),
+    ];
+    let found = |lost: u64| {
+        let others = (1..4).map(|rank| (rank, ring(lost, &all)));
+        messages(&read(&[vec![(0, ring(lost, &all[2..]))], others.collect()].concat()))
+    };
+    assert_eq!(found(70), Vec::<String>::new());
+    assert!(found(0)[0].starts_with("fr-type-differs: rank 0 called "), "{:?}", found(0));
 }
 
 #[test]

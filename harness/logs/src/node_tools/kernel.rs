@@ -19,6 +19,7 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
     let at = |host: &str| match (hosts.len(), host) {
         (..=1, _) => String::new(),
         (_, "") => " on a host that is not named".to_owned(),
+        (_, host) if host.ends_with(':') => format!(" in {}", host.trim_end_matches(':')),
         _ => format!(" on {host}"),
     };
     let mut all: BTreeMap<(&str, &str, u32, &str), u32> = BTreeMap::new();
@@ -98,16 +99,16 @@ fn is_of_driver(line: &str) -> bool {
 }
 
 /// The host in `Nov 20 10:00:01 p5-001 kernel: ...`, as syslog and the journal write it, in the journal's JSON, or in
-/// `p5-001: [ 12.5] ...`, where the time may have another form or be left out; empty where none is named.
+/// `p5-001: [ 12.5] ...`, where the time may have another form or be left out; behind `[p5-001] `, `p5-001 | ` or a tab; or
+/// the file of `logs/p5-001.txt:12:[ 12.5] ...` with its colon, as grep writes it. Empty where none is named.
 fn host(line: &str) -> &str {
-    let is_name = |word: &&str| {
-        !word.is_empty()
-            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
-    };
     // What the driver says holds names of processes, which anybody chooses.
     let message = line.find("NVRM: ").or_else(|| line.find("Xid (PCI:"));
     let before = &line[..message.unwrap_or(line.len())];
-    let of_syslog = before.split_once(" kernel:").and_then(|(front, _)| front.rsplit(' ').next());
+    let of_syslog = || {
+        let (front, _) = before.split_once(" kernel:").or_else(|| before.split_once(" kernel - "))?;
+        front.rsplit(' ').next()
+    };
     let of_label = || {
         let (front, rest) = before.split_once(": ")?;
         let is_front = rest.is_empty()
@@ -118,8 +119,52 @@ fn host(line: &str) -> &str {
     // Within a value its quotes are escaped.
     let of_journal =
         || line.trim_start().strip_prefix('{')?.split_once("\"_HOSTNAME\":\"")?.1.split('"').next();
-    let found = of_syslog.filter(is_name).or_else(|| of_journal().filter(is_name));
-    found.or_else(|| of_label().filter(is_name)).unwrap_or_default()
+    let found =
+        of_syslog().filter(|word| is_name(word)).or_else(|| of_journal().filter(|word| is_name(word)));
+    let found = found.or_else(|| of_label().filter(|word| is_name(word)));
+    found.or_else(|| framed(before)).or_else(|| file(before)).unwrap_or_default()
+}
+
+fn is_name(word: &str) -> bool {
+    !word.is_empty()
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+}
+
+/// The host of `[p5-001] ...`, of `p5-001 | ...` and of the tab of `parallel --tag`.
+fn framed(before: &str) -> Option<&str> {
+    let bracketed = before.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    let (front, rest) = bracketed.or_else(|| before.split_once(['|', '\t']))?;
+    let front = front.trim();
+    // The kernel writes seconds, and which thread or processor a line is from, in brackets, too: `[12345.678901]`, `[T77]`.
+    let is_address = front.split('.').count() == 4;
+    let is_of_kernel = !front.starts_with(|c: char| c.is_ascii_alphabetic())
+        || (front.starts_with(['T', 'C']) && front.bytes().skip(1).all(|byte| byte.is_ascii_digit()));
+    (is_name(front) && (is_address || !is_of_kernel) && is_dated(rest)).then_some(front)
+}
+
+/// The file that grep names before a line, with its colon: it may hold the log of one host.
+fn file(before: &str) -> Option<&str> {
+    let (front, rest) = before.split_once(':')?;
+    let is_one = front.split('/').all(|part| part.is_empty() || is_name(part))
+        && front.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '.')
+        && front != "kernel";
+    let number = rest.split_once(':').filter(|(number, _)| number.parse::<u64>().is_ok());
+    let rest = number.map_or(rest, |(_, rest)| rest);
+    (is_one && !rest.starts_with(' ') && is_dated(rest)).then_some(&before[..=front.len()])
+}
+
+/// Whether nothing is left before the message, or what the kernel and syslog write there: `[ 12.5] `, `[Thu Nov 20 `,
+/// `2026-11-20T`, `kernel: `.
+fn is_dated(rest: &str) -> bool {
+    let rest = rest.trim_start_matches([' ', '[']);
+    let is_day = || {
+        let word = rest.split(' ').next().unwrap_or_default();
+        word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_alphabetic())
+    };
+    rest.is_empty()
+        || rest.starts_with(|c: char| c.is_ascii_digit())
+        || ["kernel:", "nvidia-nvswitch"].iter().any(|start| rest.starts_with(start))
+        || is_day()
 }
 
 /// `NVRM: Xid (PCI:0000:53:00): 48, pid=1, ...`.
@@ -212,7 +257,7 @@ mod tests {
             ("p5-002", "NVRM: Xid (PCI:0000:53:00): 48, pid=77, name=python, DBE"),
             ("p5-001", "NVRM: The GPU has fallen off the bus."),
         ];
-        let forms: [fn(&str, &str) -> String; 7] = [
+        let forms: [fn(&str, &str) -> String; 11] = [
             |host, text| format!("Nov 20 10:00:01 {host} kernel: {text}\n"),
             |host, text| format!("2026-11-20T10:00:01.123456+00:00 {host} kernel: [  123.456] {text}\n"),
             |host, text| format!("{host}: [  123.456] {text}\n"),
@@ -221,6 +266,11 @@ mod tests {
             |host, text| format!("{host}: 2026-11-20T10:00:01,123456+00:00 {text}\n"),
             |host, text| format!("{host}: kernel: {text}\n"),
             |host, text| format!("{{\"_HOSTNAME\":\"{host}\",\"PRIORITY\":\"3\",\"MESSAGE\":\"{text}\"}}\n"),
+            // what collectors put before lines, and syslog of RFC 5424
+            |host, text| format!("[{host}] [12345.678901] {text}\n"),
+            |host, text| format!("{host}  | [Thu Nov 20 10:00:01 2026] {text}\n"),
+            |host, text| format!("{host}\t[  123.456] {text}\n"),
+            |host, text| format!("<3>1 2026-11-20T10:00:01.1Z {host} kernel - - - {text}\n"),
         ];
         for form in forms {
             let text: String = messages.iter().map(|(host, message)| form(host, message)).collect();
@@ -234,9 +284,39 @@ mod tests {
     }
 
     #[test]
+    fn gpus_at_one_address_in_several_files_of_grep_are_kept_apart() {
+        let xid = "NVRM: Xid (PCI:0000:53:00): 48, pid=77, DBE";
+        for (one, other) in
+            [("p5-1", "p5-2"), ("logs/p5-1/dmesg.txt", "logs/p5-2/dmesg.txt"), ("/a.log", "/b.log")]
+        {
+            for (front, behind) in [("", "[ 12.5] "), ("7:", "[12345.678901] "), ("7:", "")] {
+                let text = format!("{one}:{front}{behind}{xid}\n{other}:{front}{behind}{xid}\n");
+                let outputs = read(&text).expect("read");
+                let rows: Vec<&str> = outputs[0].rows.iter().map(|row| row.what.as_str()).collect();
+                let row = |file: &str| format!("Xid 48 of PCI:0000:53:00 in {file}");
+                assert_eq!(rows, [row(one), row(other)], "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn what_looks_like_a_label_names_no_host() {
         let xid = "Xid (PCI:0000:53:00): 48, DBE";
-        for front in ["", "kernel: ", "[    1.5] ", "nvidia-nvswitch3: S", "2026-11-20T10:00:01,1+00:00 "] {
+        let fronts = [
+            "",
+            "kernel: ",
+            "kernel:",
+            "[    1.5] ",
+            "[12345.678901] ",
+            "[T77] ",
+            "[ 1.5][T77] ",
+            "kern  :err   : [ 1.5] ",
+            "[gpu-health] [WARN] XID: ",
+            "10:00:01 ",
+            "nvidia-nvswitch3: S",
+            "2026-11-20T10:00:01,1+00:00 ",
+        ];
+        for front in fronts {
             let driver = if front.ends_with('S') { "" } else { "NVRM: " };
             assert_eq!(super::host(&format!("{front}{driver}{xid}")), "", "{front}");
         }

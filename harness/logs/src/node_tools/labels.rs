@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn by_label(log: &str) -> BTreeMap<String, String> {
     // A label that looks like a word is known by the lines that it certainly stands before.
     let mut known: BTreeSet<(&str, String)> = BTreeSet::new();
+    // The driver's own `NVRM: GPU ...` is no program's output behind a label.
+    let is_of_driver = |line: &str| line.contains("NVRM: ");
     for line in log.lines() {
-        let front = text::front(line, begins);
+        let front = text::front(line, |text| begins(text) && !is_of_driver(line));
         if !front.tag.is_empty()
             && let Some(prefix) = line.get(..front.length)
         {
@@ -18,7 +20,7 @@ pub(super) fn by_label(log: &str) -> BTreeMap<String, String> {
     }
     let mut all: BTreeMap<String, String> = BTreeMap::new();
     for line in log.lines() {
-        let plain = text::plain(line, begins);
+        let plain = text::plain(line, |text| begins(text) && !is_of_driver(line));
         let (tag, text) = match plain.tag.is_empty() {
             false => (plain.tag.as_str(), &*plain.text),
             true => labelled(line, &known).unwrap_or(("", &*plain.text)),
@@ -33,20 +35,21 @@ pub(super) fn by_label(log: &str) -> BTreeMap<String, String> {
 /// A line that begins with a known prefix: its label, and its text.
 fn labelled<'a>(line: &'a str, known: &'a BTreeSet<(&'a str, String)>) -> Option<(&'a str, &'a str)> {
     // The first of those that begin with its first word.
-    let word = line.split_inclusive(' ').next()?;
+    let word = line.split_inclusive([' ', '\t']).next()?;
     let (prefix, tag) = known.range((word, String::new())..).next()?;
     Some((tag.as_str(), line.strip_prefix(prefix)?))
 }
 
 /// Whether a text begins as a line of these programs does.
 fn begins(text: &str) -> bool {
-    const FIRST: [&str; 13] = [
+    const FIRST: [&str; 14] = [
         "| ",
         "|--",
         "+--",
         "+==",
         "Running ",
         "SUM ",
+        "STREAM version ",
         "nvbandwidth Version",
         "GPU ",
         "Tested ",
@@ -74,6 +77,19 @@ mod tests {
             ("n-2", "Running b.\n0 2\n"),
         ];
         assert_eq!(texts, expected.map(|(tag, text)| (tag.to_owned(), text.to_owned())).into());
+    }
+
+    #[test]
+    fn stream_is_parted_behind_tabs_and_other_labels() {
+        for between in ["\t", ": ", "  | "] {
+            let of = |node: &str, rate: u32| {
+                format!("{node}{between}STREAM version x\n{node}{between}Triad: {rate} 4\n")
+            };
+            let texts = by_label(&(of("p5-1", 1) + &of("p5-2", 2)));
+            let expected = [("p5-1", 1), ("p5-2", 2)]
+                .map(|(node, rate)| (node.to_owned(), format!("STREAM version x\nTriad: {rate} 4\n")));
+            assert_eq!(texts, expected.into(), "{between}");
+        }
     }
 
     #[test]

@@ -92,7 +92,7 @@ fn has_key(text: &str, key: &str) -> bool {
 }
 
 /// What is known and not read: its texts, what it is, and what to do.
-const OTHERS: [(&[&str], &str, &str); 28] = [
+const OTHERS: [(&[&str], &str, &str); 33] = [
     (&["=NVSMI LOG="], "`nvidia-smi -q`", PROBE),
     (&["<nvidia_smi_log"], "`nvidia-smi -q -x`", PROBE),
     (&["| NVIDIA-SMI "], "`nvidia-smi`", PROBE),
@@ -128,6 +128,15 @@ const OTHERS: [(&[&str], &str, &str); 28] = [
         "`harness logs flight-recorder` reads where ranks wait",
     ),
     (&["LnkCap:"], "`lspci -vv`", "suites `node-*` read PCIe links under load"),
+    (&["LnkSta:"], "`lspci -vv`", "suites `node-*` read PCIe links under load"),
+    (
+        &["detected NVSwitch", "pci bus id"],
+        "Fabric Manager's log",
+        "the kernel's log has its errors as SXids",
+    ),
+    (&["Reference ID", "Leap status"], "`chronyc tracking`", HOST),
+    (&["Architecture:", "CPU op-mode"], "lscpu", HOST),
+    (&["hca_id:", "phys_port_cnt:"], "`ibv_devinfo`", LINKS),
     (&["<topology", "hwloc"], "hwloc's topology", "it holds no result"),
     (&["<system version="], "NCCL's topology file", "it holds no result"),
     (&["[CUDA Bandwidth Test]"], "CUDA's bandwidthTest", "use nvbandwidth"),
@@ -149,6 +158,7 @@ const OTHERS: [(&[&str], &str, &str); 28] = [
 ];
 
 const LINKS: &str = "suites `node-*` read the state of links before and after a load";
+const HOST: &str = "`harness inventory probe` reads processors and the clock itself";
 const PROBE: &str = "`harness inventory probe` reads the state of GPUs itself";
 
 /// What each program in a text printed, by label; an error that says why there is nothing.
@@ -380,6 +390,14 @@ mod tests {
                 "`py-spy dump`: not read; ",
             ),
             ("| Health Monitor Report |\n", "`dcgmi health`: not read; "),
+            ("\t\tLnkSta:\tSpeed 16GT/s (downgraded), Width x8 (downgraded)\n", "`lspci -vv`: not read; "),
+            (
+                "[Nov 20 2026 10:00:01] [ERROR] [tid 7] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id 0\n",
+                "Fabric Manager's log: not read; ",
+            ),
+            ("Reference ID    : A9FEA97B\nLeap status     : Normal\n", "`chronyc tracking`: not read; "),
+            ("Architecture: x86_64\n  CPU op-mode(s): 32-bit, 64-bit\n", "lscpu: not read; "),
+            ("hca_id:\trdmap79s0\n\tphys_port_cnt:\t1\n", "`ibv_devinfo`: not read; "),
             ("| GPU ID: 0 |\n|-----  Execution Stats  ---+\n", "`dcgmi stats`: not read; "),
         ] {
             assert!(why(text).starts_with(what), "{text}");

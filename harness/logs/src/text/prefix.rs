@@ -186,7 +186,7 @@ fn level(text: &str) -> Option<usize> {
     None
 }
 
-/// `[0] `, `host: `, `worker-1  | `, `> `, `pod container `: words like others, and labels only before what is certainly the
+/// `[0] `, `host: `, `worker-1  | `, `> `, the tab of `parallel --tag`, `pod container `: words like others, and labels only before what is certainly the
 /// program's.
 fn likely<'a>(line: &'a str, begins: fn(&str) -> bool) -> Option<Prefix<'a>> {
     let bare = line.trim_start_matches(' ');
@@ -202,14 +202,14 @@ fn likely<'a>(line: &'a str, begins: fn(&str) -> bool) -> Option<Prefix<'a>> {
         text.get(at..).is_some_and(begins)
     };
     let prefix = |tag, rest: &str| Some(Prefix::label(tag, line.len() - rest.len()));
-    for (separator, bracket) in [("] ", true), (": ", false), ("| ", false), ("> ", false)] {
+    for (separator, bracket) in [("] ", true), (": ", false), ("| ", false), ("> ", false), ("\t", false)] {
         if bracket != bare.starts_with('[') {
             continue;
         }
         let Some((tag, _)) = head.split_once(separator) else { continue };
         let rest = bare.get(tag.len() + separator.len()..)?;
         let tag = tag.trim_end();
-        if (tag.is_empty() || is_word(tag)) && is_ours(rest) {
+        if ((tag.is_empty() && separator != "\t") || is_word(tag)) && is_ours(rest) {
             let tag = tag.trim_start_matches('[');
             let is_other = is_clock(tag) || is_uptime(tag) || tag == LOGGER || LEVELS.contains(&tag);
             return prefix(if is_other { "" } else { tag }, rest);

@@ -211,7 +211,8 @@ impl Reader {
             return self.take_block(before.flatten());
         }
         let Some(block) = self.open.get_mut(tag).and_then(|open| open.block.as_mut()) else { return };
-        if bare.starts_with("====") || bare.is_empty() {
+        // Some collectors put an empty line behind each.
+        if bare.starts_with("====") || (bare.is_empty() && block.in_traceback) {
             let block = self.closed(tag, |open| open.block.take());
             return self.take_block(block.flatten());
         }
@@ -228,10 +229,13 @@ impl Reader {
         let value = value.trim();
         let number = || value.split([' ', '(']).next().and_then(|word| word.parse::<i64>().ok());
         match key.trim() {
-            "time" => block.time = moment_ms(&cut(value).replace('_', " ")),
-            "rank" => block.cause.rank = number().and_then(|rank| u64::try_from(rank).ok()),
-            "host" => block.cause.host = Some(cut(value)),
-            "exitcode" => block.cause.exit_code = number(),
+            // Where the end of the block is lost, others' lines follow.
+            "time" if block.time.is_none() => block.time = moment_ms(&cut(value).replace('_', " ")),
+            "rank" if block.cause.rank.is_none() => {
+                block.cause.rank = number().and_then(|rank| u64::try_from(rank).ok());
+            }
+            "host" if block.cause.host.is_none() => block.cause.host = Some(cut(value)),
+            "exitcode" if block.cause.exit_code.is_none() => block.cause.exit_code = number(),
             "traceback" => block.in_traceback = value.starts_with(TRACEBACK),
             _ => {}
         }

@@ -49,6 +49,18 @@ fn the_root_cause_and_the_last_exception_of_each_rank_are_read() {
 }
 
 #[test]
+fn a_failure_summary_with_empty_lines_between_or_without_its_end_is_read() {
+    let cut = SUMMARY.split_once("\n====").expect("a block").0.to_owned();
+    let without_end = SUMMARY.rsplit_once("====").expect("an end").0.trim_end_matches('=').to_owned();
+    let others = format!("{without_end}\n  rank      : 7 (of another)\n  host      : n9\n");
+    for text in [SUMMARY.replace('\n', "\n\n"), SUMMARY.replace('\n', "\r\n\r\n"), others] {
+        let cause = read(&text).root_cause.expect(&text);
+        assert_eq!((cause.rank, cause.host.as_deref(), cause.exit_code), (Some(2), Some("n2"), Some(-9)));
+    }
+    assert_eq!(read(&cut).root_cause, None);
+}
+
+#[test]
 fn an_exception_without_a_rank_stands_behind_its_traceback() {
     let text = "ValueError: prose\nTraceback (most recent call last):\n  File \"x\"\n    y\nKeyError: 'input_ids'\nIOError: prose\n";
     let account = read(text);

@@ -84,6 +84,20 @@ struct Drawn {
     seconds: Option<f64>,
     /// How many dictionaries were printed without a bar.
     dictionaries: u64,
+    /// Whether the last one stood behind a logger's prefix, its loss, and its epoch.
+    last: Option<(bool, f64, f64)>,
+}
+
+impl Drawn {
+    /// Whether a dictionary has the step of the one before it: LlamaFactory's web interface logs each of the Trainer's a second
+    /// time, with four and two decimals (`LogCallback` in its `callbacks.py`).
+    fn has_printed(&mut self, is_logged: bool, loss: f64, epoch: f64) -> bool {
+        let is_same = self.last.is_some_and(|(was_logged, before, at)| {
+            was_logged != is_logged && (before - loss).abs() < 1e-4 && (at - epoch).abs() < 0.01
+        });
+        self.last = (!is_same).then_some((is_logged, loss, epoch));
+        is_same
+    }
 }
 
 impl Bars {
@@ -97,7 +111,7 @@ impl Bars {
             && is_nameless(bar.head)
         {
             let drawn = self.last.entry(who.to_owned()).or_default();
-            *drawn = Drawn { at: bar.at, of: bar.of, seconds: bar.seconds, dictionaries: 0 };
+            *drawn = Drawn { at: bar.at, of: bar.of, seconds: bar.seconds, dictionaries: 0, last: None };
         }
         let rest = &text[dictionary? + 1..];
         let fields = fields(rest.split_once('}')?.0);
@@ -111,7 +125,10 @@ impl Bars {
         let (iteration, of) = match (own, drawn.at) {
             (Some(own), _) => own,
             (None, 0) => {
-                drawn.dictionaries += 1;
+                let is_logged = text[..dictionary?].ends_with(">> ");
+                let numbers = number("loss", loss).ok().zip(number("epoch", epoch).ok());
+                let is_again = numbers.is_some_and(|(loss, epoch)| drawn.has_printed(is_logged, loss, epoch));
+                drawn.dictionaries += u64::from(!is_again);
                 (drawn.dictionaries, None)
             }
             (None, at) => (at, Some(drawn.of)),
@@ -195,6 +212,26 @@ mod tests {
             "trainer: 3 lines without a step's number, and no summary: a line may stand for several steps";
         assert_eq!(found(""), [why]);
         assert_eq!(found(", 'step': 1"), Vec::<String>::new(), "three ranks at one step");
+    }
+
+    #[test]
+    fn a_step_that_is_logged_a_second_time_is_counted_once() {
+        let own = |step: u32| format!("{{'loss': 2.{step}1234, 'grad_norm': 0.5, 'epoch': 0.{step}12}}\n");
+        let logged = |step: u32| {
+            format!(
+                "[INFO|2026-11-20 10:00:01] llamafactory.train.callbacks:143 >> {{'loss': 2.{step}123, 'epoch': 0.{step}1}}\n"
+            )
+        };
+        let steps = |text: String| {
+            let log = super::super::read(text.as_bytes()).expect("read");
+            log.series[0].steps.iter().map(|step| (step.iteration, step.copies)).collect::<Vec<_>>()
+        };
+        let both = [(1, 1), (2, 1), (3, 1)];
+        assert_eq!(steps((1..4).map(|step| logged(step) + &own(step)).collect()), both);
+        assert_eq!(steps((1..4).map(|step| own(step) + &logged(step)).collect()), both);
+        let one = [(1, 0), (2, 0), (3, 0)];
+        assert_eq!(steps((1..4).map(logged).collect()), one);
+        assert_eq!(steps(own(1).repeat(3)), one, "equal by chance");
     }
 
     #[test]

@@ -247,7 +247,7 @@ impl PodTemplate {
         if let Some(class) = &reach.runtime_class {
             spec["runtimeClassName"] = class.as_str().into();
         }
-        if let Some(secret) = &reach.pull_secret {
+        if let Some(secret) = &reach.pull_with {
             spec["imagePullSecrets"] = json!([{ "name": secret }]);
         }
         spec
@@ -325,7 +325,7 @@ mod tests {
             ]),
             service_account: Some("bench".into()),
             runtime_class: None,
-            pull_secret: None,
+            pull_with: None,
             shared: "fsx".into(),
             node_selector: BTreeMap::from([("pool".to_owned(), "p5".to_owned())]),
             tolerations: vec![
@@ -418,14 +418,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_has_the_runtime_class_and_the_pull_secret_that_are_asked_for() {
+    fn a_pod_has_the_runtime_class_and_the_pull_with_that_are_asked_for() {
         let mut template = template();
         let keys = |template: &PodTemplate| {
             let spec = template.spec(&["a"], &[]);
             (spec["runtimeClassName"].clone(), spec["imagePullSecrets"].clone())
         };
         assert_eq!(keys(&template), (Value::Null, Value::Null));
-        (template.reach.runtime_class, template.reach.pull_secret) =
+        (template.reach.runtime_class, template.reach.pull_with) =
             (Some("nvidia".into()), Some("ngc".into()));
         let asked = (json!("nvidia"), json!([{ "name": "ngc" }]));
         assert_eq!(keys(&template), asked);

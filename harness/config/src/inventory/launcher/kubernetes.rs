@@ -53,7 +53,7 @@ pub struct KubernetesReach {
     /// `runtimeClassName`.
     pub runtime_class: Option<String>,
     /// Of the registry that the image is in.
-    pub pull_secret: Option<String>,
+    pub pull_with: Option<String>,
     /// The claim that every pod mounts at `paths.shared`.
     pub shared: String,
     /// Labels that nodes must have, beside their own names.
@@ -144,7 +144,7 @@ impl KubernetesReach {
                 "`runtimeClassName` of the pods, such as `nvidia` where it is not the nodes' default",
             ),
             Key::optional(
-                "pull_secret",
+                "pull_with",
                 Type::Text,
                 "the secret of the namespace that the image is pulled with",
             ),
@@ -216,7 +216,7 @@ impl KubernetesReach {
             labels: own.map(|table| labels_of_pods(&table)).unwrap_or_default(),
             service_account: name("service_account"),
             runtime_class: name("runtime_class"),
-            pull_secret: name("pull_secret"),
+            pull_with: name("pull_with"),
             shared: String::new(),
             node_selector: selector.map(|table| labels(&table)).unwrap_or_default(),
             tolerations: tolerations.iter().filter_map(read_toleration).collect(),
@@ -402,7 +402,7 @@ impl LaunchPlanner for KubernetesReach {
             &self.queue,
             &self.priority_class,
             &self.service_account,
-            &self.pull_secret,
+            &self.pull_with,
         ];
         let needed = [&self.namespace, &self.image, &self.shared];
         let plugins = self.device_namespaces.iter();
