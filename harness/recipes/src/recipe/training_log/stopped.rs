@@ -23,7 +23,7 @@ pub(in crate::recipe) fn find_causes(
     output: &mut Output,
 ) -> bool {
     let mut complaints = Complaints::default();
-    let mut nan = false;
+    let mut nans = NanReports::default();
     // The failure by torch's own report: one with a root cause wins.
     let mut raised: Option<(bool, Failure)> = None;
     for file in job.files_of(FileRole::Stderr).chain(job.files_of(FileRole::Stdout)) {
@@ -36,9 +36,8 @@ pub(in crate::recipe) fn find_causes(
             reader.line(&piece.text, line);
             let text = piece.plain();
             complaints.line(&text, &file.shown, line);
-            if let Some(named) = nan_rank(&text).filter(|_| !nan) {
-                nan = true;
-                report_nan((job, ranks), file, line, &named, output);
+            if let Some(report) = nan_rank(&text) {
+                nans.add(job, file, line, report);
             }
         }
         let account = reader.finish();
@@ -50,6 +49,7 @@ pub(in crate::recipe) fn find_causes(
             raised = Some((is_sure, failure));
         }
     }
+    nans.put((job, ranks), output);
     let dumped = hang::read(job, ranks, output);
     let reported = ras_hang::read(job, ranks, behind, output);
     let (decided, undecided) = together(dumped, reported);
@@ -66,7 +66,7 @@ pub(in crate::recipe) fn find_causes(
     if let Some(failure) = undecided {
         output.failure.get_or_insert(failure);
     }
-    nan
+    nans.first.is_some()
 }
 
 /// What dumps and RAS show together: a failure that names ranks, and one that does not. Dumps show who waits, so that reports
@@ -183,22 +183,79 @@ fn nan_rank(text: &str) -> Option<NanReport> {
     Some(NanReport { rank, device, node: field("node: ").map(str::to_owned), what })
 }
 
-fn report_nan(
-    (job, ranks): (&JobInput, Option<u32>),
-    file: &InputFile,
-    line: u64,
-    named: &NanReport,
-    output: &mut Output,
-) {
-    let node = named.node.as_deref().and_then(|host| named_node(job, host));
-    let why = format!("rank {}: found NaN in {}", named.rank, named.what);
-    let mut finding = Finding::new(NAN_RANK, why.clone()).file(&file.shown).line(line);
-    if let Some(node) = node {
-        finding = finding.node(node.as_str());
+/// All ranks that report NaN. It spreads with what ranks send each other, and a training that diverged has it everywhere:
+/// a node is named only where no rank of another node reports it, and one GPU where no other rank does.
+#[derive(Default)]
+struct NanReports<'a> {
+    first: Option<(&'a InputFile, u64, NanReport)>,
+    ranks: BTreeSet<u64>,
+    /// None for a host that is no node of the job.
+    nodes: BTreeSet<Option<&'a String>>,
+}
+
+impl<'a> NanReports<'a> {
+    fn add(&mut self, job: &'a JobInput, file: &'a InputFile, line: u64, report: NanReport) {
+        if self.ranks.len() < MOST_RANKS {
+            self.ranks.insert(report.rank);
+            self.nodes.insert(report.node.as_deref().and_then(|host| named_node(job, host)));
+        }
+        self.first.get_or_insert((file, line, report));
     }
-    if let Some(part) = named.device.and_then(|device| part_of(job, ranks, named.rank, device)) {
-        finding = finding.part(part);
+
+    fn put(&self, (job, ranks): (&JobInput, Option<u32>), output: &mut Output) {
+        let Some((file, line, named)) = &self.first else { return };
+        let is_alone = self.ranks.len() == 1;
+        let is_everywhere = !is_alone && ranks.is_some_and(|all| self.ranks.len() as u64 >= u64::from(all));
+        let node = match (self.nodes.len(), self.nodes.first()) {
+            (1, Some(node)) if !is_everywhere => *node,
+            _ => None,
+        };
+        let more = match self.ranks.len() {
+            0 | 1 => String::new(),
+            all => format!("; ranks with NaN: {all}"),
+        };
+        let why = format!("rank {}: found NaN in {}{more}", named.rank, named.what);
+        let mut finding = Finding::new(NAN_RANK, why.clone()).file(&file.shown).line(*line);
+        if let Some(node) = node {
+            finding = finding.node(node.as_str());
+        }
+        let part = named.device.and_then(|device| part_of(job, ranks, named.rank, device));
+        if let Some(part) = part.filter(|_| is_alone) {
+            finding = finding.part(part);
+        }
+        output.findings.push(finding);
+        output.failure = Some(failure("nan", node, format!("{}:{line}: {why}", file.shown)));
     }
-    output.findings.push(finding);
-    output.failure = Some(failure("nan", node, format!("{}:{line}: {why}", file.shown)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{FACTS, falls, fsdp, ran, value};
+    use super::*;
+
+    #[test]
+    fn nan_on_ranks_of_several_nodes_names_none_of_them() {
+        let line = |rank: u64| {
+            let (device, node) = (rank % 8, rank / 8 + 1);
+            format!(
+                "AssertionError: Rank {rank}: found NaN in local grad norm. Device: {device}, node: n{node}\n"
+            )
+        };
+        let named = |ranks: &[u64]| {
+            let output =
+                ran(FACTS, &fsdp(20, falls), &ranks.iter().map(|rank| line(*rank)).collect::<String>());
+            assert_eq!(value(&output, "train.loss_finite"), Some(0.0));
+            let finding = output.findings.iter().find(|finding| finding.code == NAN_RANK).expect("reported");
+            let failure = output.failure.as_ref().expect("reported");
+            assert_eq!((failure.cause.as_str(), &failure.node), ("nan", &finding.node));
+            (finding.node.clone(), finding.part.clone())
+        };
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(named(&[13, 13]), (text("n2"), text("gpu5")));
+        // A GPU passed it on to others of its node.
+        assert_eq!(named(&[13, 12]), (text("n2"), None));
+        // It was passed on between nodes, or the training diverged: the first line may be of either.
+        assert_eq!(named(&[3, 13]), (None, None));
+        assert_eq!(named(&(0..16).collect::<Vec<u64>>()), (None, None));
+    }
 }
