@@ -598,6 +598,21 @@ fn lines_that_are_missing_between_two_are_no_interval_of_logging() {
 }
 
 #[test]
+fn every_second_line_of_a_program_that_logs_each_step_is_missing() {
+    let own = |step: u64| format!("Training epoch 0, iteration {step}/39 | train_step_timing in s: 1.0\n");
+    let maxtext = |step: u64| format!("completed step: {step}, seconds: 1.000, loss: 11.689\n");
+    let missing = |head: &str, line: &dyn Fn(u64) -> String, by: usize| {
+        let text = (0..40).step_by(by).map(line).collect::<String>();
+        value(&ran(FACTS, &(head.to_owned() + &text), ""), "train.steps_missing")
+    };
+    let head = "torch_ddp.py: PyTorch 2.9.1+cu129, nccl, 1000 weights\n";
+    assert_eq!([missing(head, &own, 1), missing(head, &own, 2)], [Some(0.0), Some(20.0)]);
+    assert_eq!([missing("", &maxtext, 1), missing("", &maxtext, 2)], [Some(0.0), Some(20.0)]);
+    // Others may be set to log every second step.
+    assert_eq!(missing("", &own, 2), Some(0.0));
+}
+
+#[test]
 fn a_rank_that_reports_nan_is_named_with_its_gpu() {
     let said = "AssertionError: Rank 13: found NaN in local grad norm in backward pass before data-parallel communication \
                 collective. Device: 5, node: n2.cluster.local\n";
