@@ -2,7 +2,7 @@
 //! In a hang the waiting ranks complain; the culprit is the rank that stays silent.
 
 use super::hang::{self, Hang, TIMEOUT, UNDECIDED};
-use super::torch_failure::{GPU_ERROR, failed_by};
+use super::torch_failure::{GPU_ERROR, Raised, first_failure};
 use super::{
     Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure, named_node, node_of, part_of,
 };
@@ -24,8 +24,7 @@ pub(in crate::recipe) fn find_causes(
 ) -> bool {
     let mut complaints = Complaints::default();
     let mut nans = NanReports::default();
-    // The failure by torch's own report: one with a root cause wins.
-    let mut raised: Option<(bool, Failure)> = None;
+    let mut raised: Vec<Raised<'_>> = Vec::new();
     for file in job.files_of(FileRole::Stderr).chain(job.files_of(FileRole::Stdout)) {
         // Files that cannot be read are reported where their steps are read.
         let Ok(open) = File::open(&file.path) else { continue };
@@ -40,14 +39,7 @@ pub(in crate::recipe) fn find_causes(
                 nans.add(job, file, line, report);
             }
         }
-        let account = reader.finish();
-        let is_sure =
-            account.root_cause.is_some() || account.failed_rendezvous().is_some_and(|met| !met.is_warning);
-        if let Some(failure) = failed_by(job, ranks, &account, &file.shown, file.node.as_ref())
-            && raised.as_ref().is_none_or(|(sure, _)| is_sure && !sure)
-        {
-            raised = Some((is_sure, failure));
-        }
+        raised.extend(Raised::new(job, ranks, &reader.finish(), file));
     }
     nans.put((job, ranks), output);
     let dumped = hang::read(job, ranks, output);
@@ -57,7 +49,7 @@ pub(in crate::recipe) fn find_causes(
         output.failure.get_or_insert(failure);
     }
     // An exception that a successful program caught is no failure.
-    let raised = raised.map(|(_, failure)| failure).filter(|_| job.exit_code != Some(0));
+    let raised = first_failure(raised).filter(|_| job.exit_code != Some(0));
     // The hardware is why the others waited.
     let hardware = raised.clone().filter(|failure| failure.cause == GPU_ERROR && failure.node.is_some());
     for failure in [hardware, complaints.hang(job, ranks), raised].into_iter().flatten() {

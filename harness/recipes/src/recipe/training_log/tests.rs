@@ -117,7 +117,7 @@ fn failed_with(stderr: &str) -> Option<(String, Option<String>, String)> {
 }
 
 /// torchrun's block of a rank of a host that ended with this code, at a second of the day.
-fn block(code: i64, host: &str, rank: u64, second: u64) -> String {
+pub(super) fn block(code: i64, host: &str, rank: u64, second: u64) -> String {
     format!(
         "Root Cause (first observed failure):\n[0]:\n  time      : 2026-06-08_19:04:{second:02}\n  host      : {host}\n  \
          rank      : {rank} (local_rank: {})\n  exitcode  : {code} (pid: 7)\n  error_file: <N/A>\n=====\n",
