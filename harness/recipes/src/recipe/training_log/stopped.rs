@@ -9,7 +9,7 @@ use super::{
 use crate::recipe::ras_hang::{self, Behind, DESYNC, Late};
 use logs::nccl_debug::{TimedOut, complaining_rank, reached, timed_out};
 use logs::stream::Pieces;
-use logs::torch_failure::Reader;
+use logs::torch_failure::{Reader, Said};
 use metric::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -30,8 +30,10 @@ pub(in crate::recipe) fn find_causes(
         let Ok(open) = File::open(&file.path) else { continue };
         let mut pieces = Pieces::new(BufReader::new(open));
         let mut reader = Reader::default();
+        let (heard, mut is_cut) = (complaints.heard.len(), false);
         while let Ok(Some(piece)) = pieces.next_piece() {
             let line = piece.line;
+            is_cut = !piece.ended;
             reader.line(&piece.text, line);
             let text = piece.plain();
             complaints.line(&text, &file.shown, line);
@@ -39,7 +41,11 @@ pub(in crate::recipe) fn find_causes(
                 nans.add(job, file, line, report);
             }
         }
-        raised.extend(Raised::new(job, ranks, &reader.finish(), file));
+        complaints.is_cut |= is_cut && complaints.heard.len() > heard;
+        let account = reader.finish();
+        let exceptions = account.exceptions.iter().filter(|(_, said)| says_why(said));
+        complaints.left.extend(exceptions.filter_map(|(rank, _)| *rank));
+        raised.extend(Raised::new(job, ranks, &account, file));
     }
     nans.put((job, ranks), output);
     let dumped = hang::read(job, ranks, output);
@@ -59,6 +65,20 @@ pub(in crate::recipe) fn find_causes(
         output.failure.get_or_insert(failure);
     }
     nans.first.is_some()
+}
+
+/// Whether an exception says why its rank ended: not that others were gone, nor that a signal ended it.
+fn says_why(said: &Said) -> bool {
+    const OF_OTHERS: [&str; 7] = [
+        "KeyboardInterrupt",
+        "SignalException",
+        "SystemExit",
+        "DistNetworkError",
+        "DistStoreError",
+        "DistBackendError",
+        "BrokenPipeError",
+    ];
+    !said.is_of_lost_peer() && !OF_OTHERS.iter().any(|name| said.text.contains(name))
 }
 
 /// What dumps and RAS show together: a failure that names ranks, and one that does not. Dumps show who waits, so that reports
@@ -92,6 +112,10 @@ struct Complaints {
     unnamed: u64,
     /// Ranks that report anything, such as that others asked them for a dump.
     heard: BTreeSet<u64>,
+    /// Ranks that report why they ended: they are not silent.
+    left: BTreeSet<u64>,
+    /// An output with such reports breaks off: others may have stood behind.
+    is_cut: bool,
     /// By process group and rank, the last collective that it called.
     called: BTreeMap<(Option<String>, u64), u64>,
 }
@@ -117,12 +141,16 @@ impl Complaints {
         }
     }
 
+    /// Nothing where a rank that did not come reports itself why.
     fn hang(&self, job: &JobInput, ranks: Option<u32>) -> Option<Failure> {
         let (place, call) = self.first.as_ref()?;
         let waited = self.waiting.len() as u64 + self.unnamed;
         let waited = format!("{place}: ranks that timed out in {}: {waited}", call.operation);
         let silent: Vec<u64> =
             (0..u64::from(ranks.unwrap_or(0))).filter(|rank| !self.heard.contains(rank)).collect();
+        if silent.iter().any(|rank| self.left.contains(rank)) {
+            return None;
+        }
         let shown: Vec<String> = silent.iter().map(u64::to_string).collect();
         let shown = format!("{} {}", if silent.len() == 1 { "rank" } else { "ranks" }, shown.join(", "));
         // Silence is evidence only where most ranks wait.
@@ -135,6 +163,10 @@ impl Complaints {
             // A node of which no rank was read may be silent for another reason.
             let is_read = |node: &String| self.heard.iter().any(|rank| home(*rank) == Some(node));
             return Some(match node {
+                _ if self.is_cut => {
+                    let why = "reported nothing, and the output of others breaks off";
+                    failure(TIMEOUT, None, format!("{waited}; {shown} {why}"))
+                }
                 Some(node) if !is_read(node) => {
                     failure(TIMEOUT, None, format!("{waited}; {shown} on {node} reported nothing"))
                 }
@@ -222,8 +254,49 @@ impl<'a> NanReports<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{FACTS, falls, fsdp, ran, value};
+    use super::super::tests::{FACTS, falls, fsdp, ran, value, waits};
+    use super::super::{SPEC, Workload};
     use super::*;
+
+    #[test]
+    fn a_rank_that_says_why_it_ended_or_whose_lines_may_be_lost_is_not_silent() {
+        let failed = |stderr: &str| {
+            let failure = ran(FACTS, &fsdp(20, falls), stderr).failure.expect("a failure");
+            (failure.cause, failure.node)
+        };
+        let others = waits((0..16).filter(|rank| *rank != 13));
+        assert_eq!(failed(&others), ("desync".to_owned(), Some("n2".to_owned())));
+        // Its line may have stood behind the last one.
+        assert_eq!(failed(others.trim_end()), ("collective-timeout".to_owned(), None));
+        let cut = others.rsplit_once("[rank15]").expect("its line").0.to_owned() + "[rank1";
+        assert_eq!(failed(&cut), ("collective-timeout".to_owned(), None));
+    }
+
+    #[test]
+    fn others_that_wait_for_a_rank_with_an_exception_do_not_make_its_node_the_culprit() {
+        let others = waits((0..16).filter(|rank| *rank != 13));
+        let failed = |stderr: String| {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("stderr");
+            std::fs::write(&path, stderr).expect("written");
+            let shown = "raw/j/stderr".to_owned();
+            let files =
+                vec![InputFile { role: FileRole::Stderr, path, shown, node: None, part: None, rank: None }];
+            let workload = Workload::Training { facts: FACTS, ranks: 16 };
+            let blank = crate::recipe::testing::job(workload, &[], |_| "n1".into(), 0);
+            let nodes = vec!["n1".into(), "n2".into()];
+            let output = (SPEC.run)(&JobInput { files, nodes, exit_code: Some(1), ..blank });
+            let failure = output.failure.expect("a failure");
+            (failure.cause, failure.node)
+        };
+        let raised = |why: &str| format!("[rank13]: {why}\n");
+        let key = raised("KeyError: 'input_ids'");
+        assert_eq!(failed(key.clone() + &others), ("exception".to_owned(), None));
+        assert_eq!(failed(others.clone() + &key), ("exception".to_owned(), None));
+        // Others ended what hung.
+        let late = ("desync".to_owned(), Some("n2".to_owned()));
+        assert_eq!(failed(others.clone() + &raised("KeyboardInterrupt: ")), late);
+    }
 
     #[test]
     fn nan_on_ranks_of_several_nodes_names_none_of_them() {

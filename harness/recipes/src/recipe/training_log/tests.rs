@@ -480,7 +480,7 @@ fn lines_of_the_trainer_that_stand_for_several_steps_are_no_missing_steps() {
     assert_eq!((value(&cut, "train.steps"), value(&cut, "train.steps_missing")), (Some(4.0), Some(36.0)));
 }
 
-fn waits(ranks: impl Iterator<Item = u64>) -> String {
+pub(super) fn waits(ranks: impl Iterator<Item = u64>) -> String {
     let line = |rank: u64| {
         format!(
             "[rank{rank}]:[E1122 01:02:03.123 ProcessGroupNCCL.cpp:629] [Rank {}] Watchdog caught collective operation timeout: \
