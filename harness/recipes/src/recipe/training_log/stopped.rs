@@ -48,8 +48,10 @@ pub(in crate::recipe) fn find_causes(
         raised.extend(Raised::new(job, ranks, &account, file));
     }
     nans.put((job, ranks), output);
-    let dumped = hang::read(job, ranks, output);
-    let reported = ras_hang::read(job, ranks, behind, output);
+    // Whoever ended for a reason of its own is waited for, and did not hang.
+    let ended = |late: &BTreeSet<u64>| !late.is_disjoint(&complaints.left);
+    let dumped = hang::read(job, ranks, output).filter(|hang| !ended(&hang.late));
+    let reported = ras_hang::read(job, ranks, behind, output).filter(|late| !ended(&late.ranks));
     let (decided, undecided) = together(dumped, reported);
     if let Some(failure) = decided {
         output.failure.get_or_insert(failure);
