@@ -7,7 +7,8 @@
 #   GPUS     numbers of GPUs, one step for each
 # Runs inside a job, on its node. Prints for each number `step N`, then `visible LIST` (CUDA_VISIBLE_DEVICES of the
 # step) or `visible-unset`, and what `nvidia-smi -L` prints, then `status CODE` of srun, with its reason from stderr.
-# `end` is the last line. nvidia-smi takes no notice of CUDA_VISIBLE_DEVICES: it lists what the step can open.
+# `end COUNT` is the last line: how many steps there were. nvidia-smi takes no notice of CUDA_VISIBLE_DEVICES: it lists
+# what the step can open.
 # exit: 0 each step was tried, 2 usage or no job of Slurm, 127 PROGRAM is not installed here, 143 ended from outside.
 set -u
 LC_ALL=C
@@ -39,7 +40,7 @@ main() {
   for number; do
     try "$number"
   done
-  echo end
+  echo "end $#"
 }
 
 # What this step was given is no request of the next one. A step without GPUs of its own must not inherit these.

@@ -9,6 +9,8 @@ const MOST_MEMBERS: usize = 200_000;
 const MOST_SERIES: usize = 400_000;
 /// Calls that are kept one by one.
 const MOST_CALLS: usize = 4_000_000;
+/// Runs of numbers without a gap, of all counters.
+const MOST_RUNS: usize = 1_000_000;
 /// The usual size of a ring.
 const RING: u64 = 1024;
 
@@ -20,6 +22,7 @@ pub(super) struct Tables {
     operations: Vec<String>,
     series: BTreeMap<Key, Sums>,
     numbers: BTreeMap<(usize, usize), Numbers>,
+    runs: usize,
     /// Where they are wanted.
     calls: Option<Vec<RankCall>>,
 }
@@ -56,11 +59,51 @@ struct Sum {
 }
 
 /// The counter of one operation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Numbers {
-    first: u64,
-    last: u64,
     seen: u64,
+    /// Records whose number another one has.
+    copies: u64,
+    /// First and last of numbers that came one behind the other.
+    runs: BTreeMap<u64, u64>,
+    last: u64,
+}
+
+impl Numbers {
+    /// Takes the number of a record; true where it begins a run. A copy must not stand for a record that was lost.
+    fn take(&mut self, number: u64, has_room: bool) -> bool {
+        self.seen += 1;
+        self.last = self.last.max(number);
+        if let Some((_, end)) = self.runs.range_mut(..=number).next_back() {
+            if number <= *end {
+                self.copies += 1;
+                return false;
+            }
+            if end.checked_add(1) == Some(number) {
+                *end = number;
+                return false;
+            }
+        }
+        if has_room {
+            self.runs.insert(number, number);
+        }
+        has_room
+    }
+
+    /// How many numbers lie between the first and the last one, both included.
+    fn span(&self) -> u64 {
+        let first = self.runs.keys().next().copied().unwrap_or(self.last);
+        (self.last - first).saturating_add(1)
+    }
+
+    fn copies(&self) -> u64 {
+        self.copies.max(self.seen.saturating_sub(self.span()))
+    }
+
+    /// Numbers between the first and the last one that no record has.
+    fn gaps(&self) -> u64 {
+        self.span().saturating_sub(self.seen - self.copies())
+    }
 }
 
 /// Host and number.
@@ -148,14 +191,8 @@ impl Tables {
         sums.timed_on_host += u64::from(call.is_timed_on_host);
         // Sends and receives of a communicator share a counter.
         let counter = if call.is_p2p { usize::MAX } else { operation };
-        let numbers = self.numbers.entry((member, counter)).or_insert(Numbers {
-            first: call.number,
-            last: call.number,
-            seen: 0,
-        });
-        numbers.first = numbers.first.min(call.number);
-        numbers.last = numbers.last.max(call.number);
-        numbers.seen += 1;
+        let numbers = self.numbers.entry((member, counter)).or_default();
+        self.runs += usize::from(numbers.take(call.number, self.runs < MOST_RUNS));
         true
     }
 
@@ -172,9 +209,8 @@ impl Tables {
         let mut facts = Facts::default();
         let mut gaps = vec![0_u64; self.records.len()];
         for ((member, _), numbers) in &self.numbers {
-            let span = (numbers.last - numbers.first).saturating_add(1);
-            gaps[*member] = gaps[*member].saturating_add(span.saturating_sub(numbers.seen));
-            facts.copies += numbers.seen.saturating_sub(span);
+            gaps[*member] = gaps[*member].saturating_add(numbers.gaps());
+            facts.copies += numbers.copies();
         }
         let mut members: Vec<(Identity, usize)> = self.members.into_iter().collect();
         members.sort();

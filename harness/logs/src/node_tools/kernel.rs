@@ -177,7 +177,7 @@ fn xid(line: &str) -> Option<(&'static str, &str, u32)> {
 }
 
 /// The PCI address in `0000:b3:00.0`, `(PCI:0000:b3:00):` and the like, without its function.
-fn device(word: &str) -> Option<&str> {
+pub(super) fn device(word: &str) -> Option<&str> {
     let word = word.trim_matches(|c: char| matches!(c, '(' | ')' | ':' | ','));
     let word = word.strip_prefix("PCI:").unwrap_or(word);
     let word = word.split('.').next()?;

@@ -1,6 +1,7 @@
 //! Takes what launchers put before lines off the output of one node, or of several at once: each label has a text of its
 //! own.
 
+use super::kernel;
 use crate::text;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn by_label(log: &str) -> BTreeMap<String, String> {
     // A label that looks like a word is known by the lines that it certainly stands before.
     let mut known: BTreeSet<(&str, String)> = BTreeSet::new();
-    // The driver's own `NVRM: GPU ...` is no program's output behind a label.
-    let is_of_driver = |line: &str| line.contains("NVRM: ");
     for line in log.lines() {
-        let front = text::front(line, |text| begins(text) && !is_of_driver(line));
+        let front = text::front(line, begins);
         if !front.tag.is_empty()
             && let Some(prefix) = line.get(..front.length)
         {
@@ -20,7 +19,7 @@ pub(super) fn by_label(log: &str) -> BTreeMap<String, String> {
     }
     let mut all: BTreeMap<String, String> = BTreeMap::new();
     for line in log.lines() {
-        let plain = text::plain(line, |text| begins(text) && !is_of_driver(line));
+        let plain = text::plain(line, begins);
         let (tag, text) = match plain.tag.is_empty() {
             false => (plain.tag.as_str(), &*plain.text),
             true => labelled(line, &known).unwrap_or(("", &*plain.text)),
@@ -59,6 +58,13 @@ fn begins(text: &str) -> bool {
         "\"DCGM GPU Diagnostic\"",
     ];
     let bare = text.trim_start();
+    // The kernel's `NVRM: GPU 0000:53:00.0: ...` has no label in front of `GPU`.
+    let is_of_driver = || {
+        bare.split(' ').nth(1).is_some_and(|word| bare.starts_with("GPU ") && kernel::device(word).is_some())
+    };
+    if is_of_driver() {
+        return false;
+    }
     FIRST.iter().any(|first| bare.starts_with(first)) || bare.contains("%  proc'd:")
 }
 

@@ -12,7 +12,7 @@ const MOST_OPEN: usize = 4096;
 /// Of a longer line the rest is left out.
 const LONGEST: usize = 300;
 /// Clocks of two hosts differ by less, and a lost peer is noticed faster.
-const CLOSE_MS: i64 = 5000;
+pub const CLOSE_MS: i64 = 5000;
 const ROOT_CAUSE: &str = "Root Cause (first observed failure)";
 const TRACEBACK: &str = "Traceback (most recent call last):";
 /// Since PyTorch 2 the watchdog ends the process with an abort, without an exception in Python.
@@ -22,7 +22,7 @@ const WATCHDOG: &str = "watchdog thread terminated with exception: ";
 const CHAINS: [&str; 2] =
     ["During handling of the above exception", "The above exception was the direct cause"];
 
-/// Reads the lines of all files of a job, in their order.
+/// Reads the lines of a file, in their order.
 #[derive(Debug, Default)]
 pub struct Reader {
     /// By rank, or by label where no label is a rank's for sure.
@@ -45,12 +45,10 @@ struct Open {
     block: Option<Block>,
 }
 
-/// A root cause, and when torchelastic saw it.
+/// A root cause, and where its lines are.
 #[derive(Debug, Default)]
 struct Block {
     cause: RootCause,
-    /// In milliseconds of the host's clock, of which torchrun prints whole seconds.
-    time: Option<i64>,
     /// Behind its field `traceback`, which it ends with.
     in_traceback: bool,
     /// What the program recorded itself.
@@ -97,6 +95,8 @@ pub struct RootCause {
     pub host: Option<String>,
     /// Below 0 for a signal.
     pub exit_code: Option<i64>,
+    /// When torchelastic saw it, in milliseconds by the host's clock, of which it prints whole seconds.
+    pub time_ms: Option<i64>,
     /// Of the heading, as passed to `Reader::line`.
     pub line: u64,
 }
@@ -230,7 +230,9 @@ impl Reader {
         let number = || value.split([' ', '(']).next().and_then(|word| word.parse::<i64>().ok());
         match key.trim() {
             // Where the end of the block is lost, others' lines follow.
-            "time" if block.time.is_none() => block.time = moment_ms(&cut(value).replace('_', " ")),
+            "time" if block.cause.time_ms.is_none() => {
+                block.cause.time_ms = moment_ms(&cut(value).replace('_', " "));
+            }
             "rank" if block.cause.rank.is_none() => {
                 block.cause.rank = number().and_then(|rank| u64::try_from(rank).ok());
             }
@@ -272,17 +274,17 @@ impl Reader {
 /// The earliest root cause, and those of other hosts at the same time, which may have come before it. Whoever only lost a peer,
 /// aborted or was ended by a signal of others gives way.
 fn root_causes(mut blocks: Vec<Block>, exceptions: &BTreeMap<Option<u64>, Said>) -> Vec<RootCause> {
-    blocks.sort_by_key(|block| (block.time, block.cause.line));
-    let Some(first) = blocks.first().map(|block| (block.time, block.cause.host.clone())) else {
+    blocks.sort_by_key(|block| (block.cause.time_ms, block.cause.line));
+    let Some(first) = blocks.first().map(|block| (block.cause.time_ms, block.cause.host.clone())) else {
         return Vec::new();
     };
-    let is_close = |block: &Block| match (first.0, block.time) {
+    let is_close = |block: &Block| match (first.0, block.cause.time_ms) {
         (Some(first), Some(time)) => time - first <= CLOSE_MS,
         _ => true,
     };
     let is_victim = |cause: &RootCause| match exceptions.get(&cause.rank) {
         Some(said) => said.is_of_lost_peer(),
-        None => matches!(cause.exit_code, Some(-6 | -15)),
+        None => is_ended_by_others(cause.exit_code),
     };
     let mut hosts = BTreeSet::from([first.1]);
     let mut close: Vec<RootCause> = Vec::new();
@@ -337,6 +339,21 @@ impl Account {
             .or_else(|| first(&|_, _| true));
         found.map(|(rank, said)| (rank.or(cause), said))
     }
+}
+
+impl Account {
+    /// Whether all that it shows is that others were gone, or ended its ranks.
+    pub fn is_of_victim(&self) -> bool {
+        match self.first_exception() {
+            Some((_, said)) => said.is_of_lost_peer(),
+            None => self.root_cause.as_ref().is_some_and(|cause| is_ended_by_others(cause.exit_code)),
+        }
+    }
+}
+
+/// An abort, which follows a lost peer, and the signal by which launchers end ranks.
+fn is_ended_by_others(exit_code: Option<i64>) -> bool {
+    matches!(exit_code, Some(-6 | -15))
 }
 
 impl Said {

@@ -56,6 +56,9 @@ pub struct TrainingLog {
     /// Those of them whose loss could not be read.
     #[serde(skip)]
     pub garbled_losses: u64,
+    /// Whether its program logs each step: what is not there was lost.
+    #[serde(skip)]
+    pub logs_each_step: bool,
     /// Lines with the time of whole epochs, and no step.
     pub of_epochs: u64,
     /// Lines of PAX, which have the time of a step and not its number.
@@ -75,6 +78,9 @@ pub struct TrainingLog {
 /// How the line of `torch_ddp.py` begins that compares the weights of all ranks; the number of steps follows.
 pub const WEIGHTS: &str = "torch_ddp.py: weights after step ";
 
+/// How the first line of `torch_ddp.py` begins, which logs each step.
+const OWN_HEAD: &str = "torch_ddp.py: PyTorch ";
+
 /// Code of the findings that say why a training failed.
 pub const FAILURE: &str = stops::CODE;
 
@@ -92,6 +98,7 @@ pub fn read(mut from: impl BufRead) -> io::Result<TrainingLog> {
             true => behind_number(&piece.text).map_or(piece.text.as_str(), |(_, rest)| rest),
             false => piece.text.as_str(),
         };
+        reader.is_own = reader.is_own || line.contains(OWN_HEAD);
         let plain = text::plain(line, begins);
         let of_any = reader.of_any;
         let mut parts = bar::drawn(&plain.text).into_iter().peekable();
@@ -108,7 +115,7 @@ pub fn read(mut from: impl BufRead) -> io::Result<TrainingLog> {
         reader.take_block(ended)?;
     }
     let lines = pieces.lines();
-    let Reader { steps, timers, stops, of_epochs, of_pax, mut refused, summary, .. } = reader;
+    let Reader { steps, timers, stops, is_own, of_epochs, of_pax, mut refused, summary, .. } = reader;
     let Tally { gathered, mut findings, of_steps, garbled, garbled_losses } =
         if steps.of_steps > 0 { steps } else { timers };
     if garbled > MOST_LISTED {
@@ -117,6 +124,7 @@ pub fn read(mut from: impl BufRead) -> io::Result<TrainingLog> {
         findings.push(Finding::new("training-garbled", why));
     }
     let series = gathered.series();
+    let logs_each_step = is_own || series.iter().any(|series| series.dialect.logs_each_step());
     if !series.is_empty() {
         refused.clear();
     }
@@ -128,6 +136,7 @@ pub fn read(mut from: impl BufRead) -> io::Result<TrainingLog> {
         of_steps,
         garbled,
         garbled_losses,
+        logs_each_step,
         of_epochs,
         of_pax,
         refused,
@@ -238,6 +247,7 @@ struct Reader {
     tflops: Option<f64>,
     summary: Option<TrainerSummary>,
     stops: stops::Stops,
+    is_own: bool,
     /// Lines of steps, and of timers before the first one.
     of_any: u64,
     of_epochs: u64,

@@ -69,6 +69,12 @@ impl Dialect {
         matches!(self, Dialect::Nemo1 | Dialect::Lightning)
     }
 
+    /// Whether nothing can be set so that it logs fewer lines than steps: `log_metrics` of
+    /// <https://github.com/AI-Hypercomputer/maxtext/blob/main/src/MaxText/metric_logger.py>.
+    pub(crate) fn logs_each_step(self) -> bool {
+        self == Dialect::Maxtext
+    }
+
     /// The number of its first step.
     pub fn counts_from(self) -> u64 {
         match self {

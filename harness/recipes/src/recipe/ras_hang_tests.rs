@@ -1,6 +1,7 @@
 //! Reports of two nodes with four ranks each, and whom they name.
 
 use super::*;
+use crate::recipe::training_log::find_causes;
 use crate::recipe::{InputFile, TrainingFacts, Workload};
 use serde_json::{Value, json};
 
@@ -187,4 +188,33 @@ fn ranks_that_may_wait_in_another_communicator_and_reports_that_contradict_thems
     for (at, change) in changes.into_iter().enumerate() {
         assert_eq!(two(change), None, "{at}");
     }
+}
+
+#[test]
+fn a_rank_that_ended_with_an_exception_is_not_named_for_its_silence() {
+    let gone = counts(5, None);
+    let text = format!("{ONE}{}\n{}\n", report(5, &gone), report(8, &gone));
+    let blamed = |stderr: &str| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |role, name: &str, text: &str, node: Option<&str>| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("written");
+            let node = node.map(str::to_owned);
+            InputFile { role, path, shown: format!("raw/j/{name}"), node, part: None, rank: None }
+        };
+        let files = vec![
+            file(FileRole::Ras, "ras.n1.txt", &text, Some("n1")),
+            file(FileRole::Ras, "ras.n2.txt", TWO, Some("n2")),
+            file(FileRole::Stderr, "stderr", stderr, None),
+        ];
+        let workload = Workload::Training { facts: TrainingFacts::default(), ranks: SIZE as u32 };
+        let blank = crate::recipe::testing::job(workload, &[], |_| "n1".into(), 0);
+        let job = JobInput { files, nodes: vec!["n1".into(), "n2".into()], exit_code: None, ..blank };
+        let mut output = Output::default();
+        find_causes(&job, Some(SIZE as u32), Behind::DidNotCome, &mut output);
+        let failure = output.failure.expect("a failure");
+        (failure.cause, failure.node)
+    };
+    assert_eq!(blamed(""), (DESYNC.to_owned(), Some("n2".to_owned())));
+    assert_eq!(blamed("[rank5]: KeyError: 'input_ids'\n"), ("exception".to_owned(), None));
 }

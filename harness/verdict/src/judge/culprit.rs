@@ -140,15 +140,23 @@ fn findings(data: &CaseData, assertion: &PlannedAssertion, node: &str, code: &st
         .collect()
 }
 
-/// The part that the program itself names, such as the rank whose loss is not finite.
+/// The parts that the program itself names, one in each job, such as the rank whose loss is not finite. What most nodes have
+/// alike comes from the program or its data.
 fn first_finding(data: &CaseData, assertion: &PlannedAssertion, code: &str) -> Vec<Part> {
-    let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
-    let found = jobs.flat_map(|analysis| &analysis.findings).find(|finding| finding.code == code);
-    let culprit = found.and_then(|finding| {
-        let of = finding.part.as_deref().unwrap_or("node");
-        Some(part(finding.node.as_deref()?, of, finding.message.clone()))
-    });
-    culprit.into_iter().collect()
+    let jobs = || data.case.jobs.iter().filter(|job| assertion.jobs.contains(&job.name));
+    let mut parts: BTreeMap<(&str, &str), Part> = BTreeMap::new();
+    for analysis in jobs().filter_map(|job| data.analysis.jobs.get(&job.name)) {
+        let found = analysis.findings.iter().find(|finding| finding.code == code);
+        let Some((finding, node)) = found.and_then(|it| Some((it, it.node.as_deref()?))) else { continue };
+        let name = finding.part.as_deref().unwrap_or("node");
+        parts.entry((node, name)).or_insert_with(|| part(node, name, finding.message.clone()));
+    }
+    let named: BTreeSet<&str> = parts.keys().map(|(node, _)| *node).collect();
+    let all: BTreeSet<&String> = jobs().flat_map(|job| &job.nodes).collect();
+    match named.len() > 1 && are_most(named.len(), all.len()) {
+        true => Vec::new(),
+        false => parts.into_values().collect(),
+    }
 }
 
 /// The parts of an assertion over a whole node that are at zero.

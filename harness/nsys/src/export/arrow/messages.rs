@@ -21,6 +21,8 @@ pub(super) struct Stream {
     pub table: Option<String>,
     pub begin: u64,
     pub end: u64,
+    /// It ends with its mark, and not with the file.
+    is_ended: bool,
 }
 
 /// All streams of a file, each with whole messages.
@@ -29,6 +31,10 @@ pub(super) fn streams(path: &Path) -> Result<Vec<Stream>, String> {
     let length = file.metadata().map_err(|error| error.to_string())?.len();
     let mut magic = [0; 6];
     let with_contents = length >= 8 && file.read_exact_at(&mut magic, 0).is_ok() && &magic == MAGIC;
+    let cut = || format!("truncated or not Arrow, at byte {length}");
+    if with_contents && (file.read_exact_at(&mut magic, length - 6).is_err() || &magic != MAGIC) {
+        return Err(cut());
+    }
     let mut at = if with_contents { behind_magic(&file) } else { 0 };
     let mut streams = Vec::new();
     while at < length {
@@ -40,7 +46,11 @@ pub(super) fn streams(path: &Path) -> Result<Vec<Stream>, String> {
             break;
         }
     }
-    Ok(streams)
+    // Who ends one stream with its mark ends the last one with it, too.
+    match streams.as_slice() {
+        [_, .., last] if !last.is_ended => Err(cut()),
+        _ => Ok(streams),
+    }
 }
 
 /// The magic word is filled up to 8 bytes, or to as many as buffers are aligned to.
@@ -60,7 +70,7 @@ fn stream(file: &File, begin: u64, length: u64) -> Result<Stream, String> {
         let mut head = [0; 8];
         if at == length && at > begin {
             // A stream may end with the file.
-            return Ok(Stream { table, begin, end: at });
+            return Ok(Stream { table, begin, end: at, is_ended: false });
         }
         file.read_exact_at(&mut head, at).map_err(|_| cut(at))?;
         if head[..4] != CONTINUATION {
@@ -71,7 +81,7 @@ fn stream(file: &File, begin: u64, length: u64) -> Result<Stream, String> {
             if at == begin {
                 return Err(cut(at));
             }
-            return Ok(Stream { table, begin, end: at + 8 });
+            return Ok(Stream { table, begin, end: at + 8, is_ended: true });
         }
         if metadata > MOST_METADATA || at + 8 + metadata > length {
             return Err(cut(at));

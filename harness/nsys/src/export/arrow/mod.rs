@@ -15,8 +15,12 @@ use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::StreamReader;
 use messages::Stream;
 use polars::prelude::{Column, DataFrame};
+use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+
+/// Either may be of another report.
+const TWICE: &str = "a table stands in the file twice: two exports in one";
 
 /// One file with the streams of all tables.
 pub(super) struct Streams {
@@ -30,6 +34,10 @@ impl Streams {
         let streams = messages::streams(path)?;
         let tables: Vec<(String, Stream)> =
             streams.into_iter().filter_map(|stream| Some((stream.table.clone()?, stream))).collect();
+        let names: BTreeSet<&str> = tables.iter().map(|(name, _)| name.as_str()).collect();
+        if names.len() < tables.len() {
+            return Err(TWICE.to_owned());
+        }
         if tables.is_empty() {
             return Err("Arrow stream without `table_name` in any schema".to_owned());
         }
@@ -69,8 +77,11 @@ pub(super) fn table_of_folder(
         return Ok(None);
     }
     let streams = messages::streams(&path).map_err(Fault::Broken)?;
-    let Some(stream) = streams.first() else { return Err(Fault::Broken("no Arrow schema".to_owned())) };
-    read(&path, stream, columns).map(Some)
+    match streams.as_slice() {
+        [stream] => read(&path, stream, columns).map(Some),
+        [] => Err(Fault::Broken("no Arrow schema".to_owned())),
+        _ => Err(Fault::Broken(TWICE.to_owned())),
+    }
 }
 
 /// The library that decodes batches trusts what schemas say of them, and ends where they lie: here that is an error.

@@ -118,6 +118,40 @@ fn what_is_cut_off_is_an_error_wherever_it_is_cut() {
 }
 
 #[test]
+fn a_file_that_lost_its_end_or_holds_two_exports_is_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("r.arrows");
+    let open = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).expect("written");
+        Export::open(&path).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let whole = [stream(&kernels()), stream(&strings())].concat();
+    assert_eq!(open(&whole), Ok(()));
+    // The rows of a further batch may have stood where the mark of the last stream is lacking.
+    let error = open(&whole[..whole.len() - 8]).expect_err("no mark");
+    assert!(error.contains("truncated"), "{error}");
+    let error = open(&[whole.clone(), stream(&strings())].concat()).expect_err("twice");
+    assert!(error.contains("a table stands in the file twice"), "{error}");
+    let many = folder.path().join("r_arwdir");
+    std::fs::create_dir_all(&many).expect("made");
+    let table = |bytes: &[u8]| {
+        std::fs::write(many.join("StringIds.arrow"), bytes).expect("written");
+        let read = Export::open(&many).and_then(|export| export.table(&STRING_IDS));
+        read.map(|rows| rows.is_some()).map_err(|error| error.to_string())
+    };
+    let error = table(&[stream(&strings()), stream(&strings())].concat()).expect_err("twice");
+    assert!(error.contains("a table stands in the file twice"), "{error}");
+    let mut bytes = Vec::new();
+    let mut writer = FileWriter::try_new(&mut bytes, &strings().schema()).expect("begun");
+    writer.write(&strings()).expect("written");
+    writer.finish().expect("ended");
+    drop(writer);
+    assert_eq!(table(&bytes), Ok(true));
+    let error = table(&bytes[..bytes.len() - 1]).expect_err("no end");
+    assert!(error.contains("truncated"), "{error}");
+}
+
+#[test]
 fn damaged_bytes_are_an_error_or_other_numbers_and_never_a_panic() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("r.arrows");

@@ -65,5 +65,8 @@ fn lack(read: &Gathered, ranks: &Ranks<'_>) -> Option<String> {
     if read.log.records == 0 {
         return Some("no rank left a record of NCCL's Inspector".to_owned());
     }
-    ranks.missing().or_else(|| untrusted(&read.log).map(|finding| finding.message.clone()))
+    ranks
+        .missing()
+        .or_else(|| ranks.mixed())
+        .or_else(|| untrusted(&read.log).map(|finding| finding.message.clone()))
 }

@@ -103,6 +103,7 @@ pub const WITHOUT_RECORDS: [&str; 2] =
 /// Findings of the reader that explain a missing number.
 pub(crate) const FROM_READER: &[FindingKind] = &[
     FindingKind { code: "inspector-processes", means: Meaning::NoNumber },
+    FindingKind { code: "inspector-copies", means: Meaning::NoNumber },
     FindingKind { code: "inspector-no-room", means: Meaning::NoNumber },
     FindingKind { code: "inspector-host-times", means: Meaning::NoNumber },
     FindingKind { code: "inspector-disagrees", means: Meaning::NoNumber },
@@ -139,9 +140,14 @@ fn run(job: &JobInput) -> Output {
         if let Some(why) = filtered(job, &read) {
             find(InspectorFinding::Filtered, why);
         }
+        let mixed = ranks.mixed();
+        let is_of_one_run = mixed.is_none();
+        let of_runs = mixed.map(|why| Finding::new("inspector-processes", why).file(&file.shown));
+        output.findings.extend(of_runs);
         let is_whole = read.is_complete
             && read.log.records > 0
             && ranks.are_all_there()
+            && is_of_one_run
             && untrusted(&read.log).is_none();
         output.findings.extend(read.log.findings.iter().map(|finding| {
             let mut finding = finding.clone();
@@ -157,7 +163,9 @@ fn run(job: &JobInput) -> Output {
 
 /// The finding of the reader by which no number of the records can be trusted.
 pub(crate) fn untrusted(log: &InspectorLog) -> Option<&Finding> {
-    const CODES: [&str; 3] = ["inspector-processes", "inspector-no-room", "inspector-disagrees"];
+    // What stands twice weighs twice in every mean.
+    const CODES: [&str; 4] =
+        ["inspector-processes", "inspector-no-room", "inspector-disagrees", "inspector-copies"];
     log.findings.iter().find(|finding| CODES.contains(&finding.code.as_str()))
 }
 

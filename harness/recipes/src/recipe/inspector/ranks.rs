@@ -4,6 +4,9 @@ use crate::recipe::{JobInput, Workload};
 use logs::inspector::{InspectorLog, MemberRecords};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Host and number.
+type Process<'a> = (Option<&'a str>, Option<u64>);
+
 pub(super) struct Ranks<'a> {
     job: &'a JobInput,
     log: &'a InspectorLog,
@@ -68,6 +71,34 @@ impl<'a> Ranks<'a> {
         let all: usize = absent.iter().map(|(_, absent)| absent.len()).sum();
         let more = if all > 1 { format!(" and {} more", all - 1) } else { String::new() };
         Some(format!("rank {rank}{}{more} left no record", node.unwrap_or_default()))
+    }
+
+    /// Why some of the records are of another run: its processes are others, on the same hosts.
+    pub(super) fn mixed(&self) -> Option<String> {
+        let mut processes: BTreeMap<&str, BTreeSet<Process<'_>>> = BTreeMap::new();
+        for (_, member) in self.members() {
+            let process = (member.host.as_deref(), member.pid);
+            processes.entry(&member.communicator).or_default().insert(process);
+        }
+        if let Workload::Training { ranks, .. } = &self.job.workload {
+            let all: BTreeSet<&Process<'_>> = processes.values().flatten().collect();
+            let has_more = all.len() as u64 > u64::from(*ranks);
+            return has_more.then(|| {
+                format!(
+                    "records of {} processes, the job has {ranks} ranks: some are of another run",
+                    all.len()
+                )
+            });
+        }
+        // GPUs that are tested alone have a communicator each.
+        self.declared.filter(|ranks| *ranks > 1)?;
+        let mut by_hosts: BTreeMap<BTreeSet<Option<&str>>, &BTreeSet<Process<'_>>> = BTreeMap::new();
+        let is_mixed = processes.values().any(|these| {
+            let hosts = these.iter().map(|(host, _)| *host).collect();
+            *by_hosts.entry(hosts).or_insert(these) != these
+        });
+        is_mixed
+            .then(|| "communicators of all ranks have other processes: some are of another run".to_owned())
     }
 
     /// Ranks are numbered along the nodes of their job.

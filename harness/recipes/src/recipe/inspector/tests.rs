@@ -111,6 +111,26 @@ fn bandwidths_that_contradict_bytes_and_time_are_not_judged() {
 }
 
 #[test]
+fn records_of_an_earlier_run_or_given_twice_are_no_bandwidth() {
+    let files: Vec<String> =
+        (0..4).map(|rank| records(rank, "AllReduce", MIB, &[10.0, 12.0, 14.0])).collect();
+    let stale = |text: &String| text.replace("\"0x1\"", "\"0x2\"").replace("\"pid\":", "\"pid\":90");
+    let mixed: Vec<String> = files.iter().cloned().chain(files.iter().map(stale)).collect();
+    let mixed = output(Op::AllReduce, &gathered(&mixed, END));
+    assert!(mixed.metrics.is_empty() && codes(&mixed).contains(&"inspector-processes"));
+    // Communicators that the same processes make are of one run.
+    let second = |text: &String| text.replace("\"0x1\"", "\"0x2\"");
+    let both: Vec<String> = files.iter().cloned().chain(files.iter().map(second)).collect();
+    assert_eq!(values(&output(Op::AllReduce, &gathered(&both, END)), "inspector.busbw").len(), 1);
+    // The record of a slow call was lost, and a quick one stands twice: as many as the numbers say.
+    let mut twice = files.clone();
+    let lines: Vec<&str> = files[1].lines().collect();
+    twice[1] = [lines[0], lines[2], lines[2], ""].join("\n");
+    let twice = output(Op::AllReduce, &gathered(&twice, END));
+    assert!(twice.metrics.is_empty() && codes(&twice).contains(&"inspector-copies"), "{:?}", twice.findings);
+}
+
+#[test]
 fn times_of_the_host_are_no_bandwidth() {
     let host = |rank| records(rank, "AllReduce", MIB, &[10.0]).replace("kernel_gpu", "kernel_cpu");
     let files: Vec<String> = (0..4).map(host).collect();

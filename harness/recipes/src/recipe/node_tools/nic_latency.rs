@@ -112,6 +112,14 @@ fn read(job: &JobInput, text: &str) -> Result<source::Links, String> {
             return Err(format!("{} was measured twice", messages.device));
         }
     }
+    // The script prints one result for each size: more are of two runs.
+    for (device, _) in &links.silent {
+        let measured = links.measured.iter().filter(|messages| messages.device == *device).count();
+        let silent = links.silent.iter().filter(|(other, _)| other == device).count();
+        if measured + silent > MESSAGE_BYTES.len() {
+            return Err(format!("{device} was measured and did not connect: the output is of two runs"));
+        }
+    }
     Ok(links)
 }
 
@@ -139,5 +147,10 @@ mod tests {
             let why = format!("rdmap79s0: messages of {shown} B, asked for: 256 and 1048576");
             assert_eq!(bytes(&text(size, rate)), Err(why));
         }
+        let silent = "not-connected rdmap79s0 no answer in 30 s\n";
+        let large = text("1m", "87381.33") + silent;
+        assert_eq!(bytes(&large), Ok(1 << 20), "the small ones did not come");
+        let why = "rdmap79s0 was measured and did not connect: the output is of two runs";
+        assert_eq!(bytes(&(text("256", "21.33") + &large)), Err(why.to_owned()));
     }
 }

@@ -208,7 +208,8 @@ fn run(job: &JobInput) -> Output {
         Workload::NcclTests { .. } | Workload::NicPairs { .. } | Workload::NodeTool { .. } => return output,
     };
     let has_nan = stopped::find_causes(job, ranks, Behind::MayWait, &mut output);
-    let Some(ReferenceLogs { steps, time, garbled_losses }) = read(job, &mut output) else { return output };
+    let Some(logs) = read(job, &mut output) else { return output };
+    let ReferenceLogs { steps, time, garbled_losses, logs_each_step } = logs;
     // Ranks that train have met.
     if output.failure.as_ref().is_some_and(|failure| failure.cause == torch_failure::RENDEZVOUS) {
         output.failure = None;
@@ -217,7 +218,8 @@ fn run(job: &JobInput) -> Output {
     let of_nan = [NOT_FINITE, TrainingFinding::GradNotFinite.code(), NAN_ITERATIONS];
     let nan = has_nan || output.findings.iter().any(|it| of_nan.contains(&it.code.as_str()));
     let counted = (&steps, time.summary.as_ref());
-    let logged_steps = put_steps(job, facts, counted, (nan, garbled_losses), &mut output);
+    let log = LogState { nan, garbled_losses, logs_each_step };
+    let logged_steps = put_steps(job, facts, counted, log, &mut output);
     put_times(job, (facts, ranks), &time.series, time.summary.as_ref(), &mut output);
     window::put(job, (facts, ranks), &time.series, &mut output);
     weights::put(job, (facts, ranks), &mut output);
@@ -242,6 +244,16 @@ struct ReferenceLogs {
     time: RankLog,
     /// Whether the loss of a step of any rank could not be read.
     garbled_losses: bool,
+    /// Whether the program logs each step.
+    logs_each_step: bool,
+}
+
+/// What holds of the log as a whole.
+#[derive(Clone, Copy)]
+struct LogState {
+    nan: bool,
+    garbled_losses: bool,
+    logs_each_step: bool,
 }
 
 /// The steps of the run that counts. Restarted runs and differences between ranks become findings.
@@ -251,7 +263,7 @@ fn read(job: &JobInput, output: &mut Output) -> Option<ReferenceLogs> {
     let mut accounts: Vec<RankLog> = Vec::new();
     let mut lines = 0;
     let mut is_read = false;
-    let mut garbled_losses = false;
+    let (mut garbled_losses, mut logs_each_step) = (false, false);
     for (at, file) in files.iter().enumerate() {
         let log = match File::open(&file.path).and_then(|open| source::read(BufReader::new(open))) {
             Ok(log) => log,
@@ -264,6 +276,7 @@ fn read(job: &JobInput, output: &mut Output) -> Option<ReferenceLogs> {
         is_read = true;
         lines += log.lines;
         garbled_losses |= log.garbled_losses > 0;
+        logs_each_step |= log.logs_each_step;
         // `stopped` says why it failed, with the rank that began it.
         if let Some(finding) = log.findings.iter().find(|it| it.code == source::FLOPS_DISAGREE) {
             let (cause, why) = (finding.code.clone(), format!("{}: {}", file.shown, finding.message));
@@ -310,7 +323,8 @@ fn read(job: &JobInput, output: &mut Output) -> Option<ReferenceLogs> {
         Some(at)
     });
     let steps = accounts.first()?.series.clone();
-    Some(ReferenceLogs { steps, time: accounts.swap_remove(slow.unwrap_or(0)), garbled_losses })
+    let time = accounts.swap_remove(slow.unwrap_or(0));
+    Some(ReferenceLogs { steps, time, garbled_losses, logs_each_step })
 }
 
 fn on_node(finding: Finding, file: &InputFile) -> Finding {
@@ -333,12 +347,14 @@ fn put_steps(
     job: &JobInput,
     facts: &TrainingFacts,
     (series, summary): (&Series, Option<&TrainerSummary>),
-    (nan, garbled_losses): (bool, bool),
+    LogState { nan, garbled_losses, logs_each_step }: LogState,
     output: &mut Output,
 ) -> u64 {
     let steps = &series.steps;
     let by_summary = summary.and_then(|summary| summary.steps_of(series, facts.steps.map(u64::from)));
-    let logged = by_summary.unwrap_or_else(|| logged_steps(steps));
+    let stand_for = by_summary.unwrap_or_else(|| logged_steps(steps));
+    // Of a program that logs each step, a line that is not there was lost, and how long its step took is not known.
+    let logged = if logs_each_step { steps.len() as u64 } else { stand_for };
     let dims = || job.dims();
     output.metrics.push(STEPS.of(dims(), logged as f64));
     let restarts = series.restarts.len() as u64 + u64::from(series.run.saturating_sub(1));
@@ -394,7 +410,7 @@ fn put_steps(
         output.metrics.push(LOSS_SLOPE.of(dims(), slope));
         output.metrics.push(LOSS_FALLING.of(dims(), f64::from(u8::from(high < 0.0))));
     }
-    logged
+    stand_for
 }
 
 /// How many steps the lines stand for: some programs log every tenth alone. A distance that is seen once, and from the first line

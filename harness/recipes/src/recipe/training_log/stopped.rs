@@ -2,14 +2,14 @@
 //! In a hang the waiting ranks complain; the culprit is the rank that stays silent.
 
 use super::hang::{self, Hang, TIMEOUT, UNDECIDED};
-use super::torch_failure::{GPU_ERROR, failed_by};
+use super::torch_failure::{GPU_ERROR, Raised, first_failure};
 use super::{
     Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure, named_node, node_of, part_of,
 };
 use crate::recipe::ras_hang::{self, Behind, DESYNC, Late};
 use logs::nccl_debug::{TimedOut, complaining_rank, reached, timed_out};
 use logs::stream::Pieces;
-use logs::torch_failure::Reader;
+use logs::torch_failure::{Reader, Said};
 use metric::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,41 +23,41 @@ pub(in crate::recipe) fn find_causes(
     output: &mut Output,
 ) -> bool {
     let mut complaints = Complaints::default();
-    let mut nan = false;
-    // The failure by torch's own report: one with a root cause wins.
-    let mut raised: Option<(bool, Failure)> = None;
+    let mut nans = NanReports::default();
+    let mut raised: Vec<Raised<'_>> = Vec::new();
     for file in job.files_of(FileRole::Stderr).chain(job.files_of(FileRole::Stdout)) {
         // Files that cannot be read are reported where their steps are read.
         let Ok(open) = File::open(&file.path) else { continue };
         let mut pieces = Pieces::new(BufReader::new(open));
         let mut reader = Reader::default();
+        let (heard, mut is_cut) = (complaints.heard.len(), false);
         while let Ok(Some(piece)) = pieces.next_piece() {
             let line = piece.line;
+            is_cut = !piece.ended;
             reader.line(&piece.text, line);
             let text = piece.plain();
             complaints.line(&text, &file.shown, line);
-            if let Some(named) = nan_rank(&text).filter(|_| !nan) {
-                nan = true;
-                report_nan((job, ranks), file, line, &named, output);
+            if let Some(report) = nan_rank(&text) {
+                nans.add(job, file, line, report);
             }
         }
+        complaints.is_cut |= is_cut && complaints.heard.len() > heard;
         let account = reader.finish();
-        let is_sure =
-            account.root_cause.is_some() || account.failed_rendezvous().is_some_and(|met| !met.is_warning);
-        if let Some(failure) = failed_by(job, ranks, &account, &file.shown, file.node.as_ref())
-            && raised.as_ref().is_none_or(|(sure, _)| is_sure && !sure)
-        {
-            raised = Some((is_sure, failure));
-        }
+        let exceptions = account.exceptions.iter().filter(|(_, said)| says_why(said));
+        complaints.left.extend(exceptions.filter_map(|(rank, _)| *rank));
+        raised.extend(Raised::new(job, ranks, &account, file));
     }
-    let dumped = hang::read(job, ranks, output);
-    let reported = ras_hang::read(job, ranks, behind, output);
+    nans.put((job, ranks), output);
+    // Whoever ended for a reason of its own is waited for, and did not hang.
+    let ended = |late: &BTreeSet<u64>| !late.is_disjoint(&complaints.left);
+    let dumped = hang::read(job, ranks, output).filter(|hang| !ended(&hang.late));
+    let reported = ras_hang::read(job, ranks, behind, output).filter(|late| !ended(&late.ranks));
     let (decided, undecided) = together(dumped, reported);
     if let Some(failure) = decided {
         output.failure.get_or_insert(failure);
     }
     // An exception that a successful program caught is no failure.
-    let raised = raised.map(|(_, failure)| failure).filter(|_| job.exit_code != Some(0));
+    let raised = first_failure(raised).filter(|_| job.exit_code != Some(0));
     // The hardware is why the others waited.
     let hardware = raised.clone().filter(|failure| failure.cause == GPU_ERROR && failure.node.is_some());
     for failure in [hardware, complaints.hang(job, ranks), raised].into_iter().flatten() {
@@ -66,7 +66,21 @@ pub(in crate::recipe) fn find_causes(
     if let Some(failure) = undecided {
         output.failure.get_or_insert(failure);
     }
-    nan
+    nans.first.is_some()
+}
+
+/// Whether an exception says why its rank ended: not that others were gone, nor that a signal ended it.
+fn says_why(said: &Said) -> bool {
+    const OF_OTHERS: [&str; 7] = [
+        "KeyboardInterrupt",
+        "SignalException",
+        "SystemExit",
+        "DistNetworkError",
+        "DistStoreError",
+        "DistBackendError",
+        "BrokenPipeError",
+    ];
+    !said.is_of_lost_peer() && !OF_OTHERS.iter().any(|name| said.text.contains(name))
 }
 
 /// What dumps and RAS show together: a failure that names ranks, and one that does not. Dumps show who waits, so that reports
@@ -100,6 +114,10 @@ struct Complaints {
     unnamed: u64,
     /// Ranks that report anything, such as that others asked them for a dump.
     heard: BTreeSet<u64>,
+    /// Ranks that report why they ended: they are not silent.
+    left: BTreeSet<u64>,
+    /// An output with such reports breaks off: others may have stood behind.
+    is_cut: bool,
     /// By process group and rank, the last collective that it called.
     called: BTreeMap<(Option<String>, u64), u64>,
 }
@@ -125,12 +143,16 @@ impl Complaints {
         }
     }
 
+    /// Nothing where a rank that did not come reports itself why.
     fn hang(&self, job: &JobInput, ranks: Option<u32>) -> Option<Failure> {
         let (place, call) = self.first.as_ref()?;
         let waited = self.waiting.len() as u64 + self.unnamed;
         let waited = format!("{place}: ranks that timed out in {}: {waited}", call.operation);
         let silent: Vec<u64> =
             (0..u64::from(ranks.unwrap_or(0))).filter(|rank| !self.heard.contains(rank)).collect();
+        if silent.iter().any(|rank| self.left.contains(rank)) {
+            return None;
+        }
         let shown: Vec<String> = silent.iter().map(u64::to_string).collect();
         let shown = format!("{} {}", if silent.len() == 1 { "rank" } else { "ranks" }, shown.join(", "));
         // Silence is evidence only where most ranks wait.
@@ -143,6 +165,10 @@ impl Complaints {
             // A node of which no rank was read may be silent for another reason.
             let is_read = |node: &String| self.heard.iter().any(|rank| home(*rank) == Some(node));
             return Some(match node {
+                _ if self.is_cut => {
+                    let why = "reported nothing, and the output of others breaks off";
+                    failure(TIMEOUT, None, format!("{waited}; {shown} {why}"))
+                }
                 Some(node) if !is_read(node) => {
                     failure(TIMEOUT, None, format!("{waited}; {shown} on {node} reported nothing"))
                 }
@@ -183,22 +209,120 @@ fn nan_rank(text: &str) -> Option<NanReport> {
     Some(NanReport { rank, device, node: field("node: ").map(str::to_owned), what })
 }
 
-fn report_nan(
-    (job, ranks): (&JobInput, Option<u32>),
-    file: &InputFile,
-    line: u64,
-    named: &NanReport,
-    output: &mut Output,
-) {
-    let node = named.node.as_deref().and_then(|host| named_node(job, host));
-    let why = format!("rank {}: found NaN in {}", named.rank, named.what);
-    let mut finding = Finding::new(NAN_RANK, why.clone()).file(&file.shown).line(line);
-    if let Some(node) = node {
-        finding = finding.node(node.as_str());
+/// All ranks that report NaN. It spreads with what ranks send each other, and a training that diverged has it everywhere:
+/// a node is named only where no rank of another node reports it, and one GPU where no other rank does.
+#[derive(Default)]
+struct NanReports<'a> {
+    first: Option<(&'a InputFile, u64, NanReport)>,
+    ranks: BTreeSet<u64>,
+    /// None for a host that is no node of the job.
+    nodes: BTreeSet<Option<&'a String>>,
+}
+
+impl<'a> NanReports<'a> {
+    fn add(&mut self, job: &'a JobInput, file: &'a InputFile, line: u64, report: NanReport) {
+        if self.ranks.len() < MOST_RANKS {
+            self.ranks.insert(report.rank);
+            self.nodes.insert(report.node.as_deref().and_then(|host| named_node(job, host)));
+        }
+        self.first.get_or_insert((file, line, report));
     }
-    if let Some(part) = named.device.and_then(|device| part_of(job, ranks, named.rank, device)) {
-        finding = finding.part(part);
+
+    fn put(&self, (job, ranks): (&JobInput, Option<u32>), output: &mut Output) {
+        let Some((file, line, named)) = &self.first else { return };
+        let is_alone = self.ranks.len() == 1;
+        let is_everywhere = !is_alone && ranks.is_some_and(|all| self.ranks.len() as u64 >= u64::from(all));
+        let node = match (self.nodes.len(), self.nodes.first()) {
+            (1, Some(node)) if !is_everywhere => *node,
+            _ => None,
+        };
+        let more = match self.ranks.len() {
+            0 | 1 => String::new(),
+            all => format!("; ranks with NaN: {all}"),
+        };
+        let why = format!("rank {}: found NaN in {}{more}", named.rank, named.what);
+        let mut finding = Finding::new(NAN_RANK, why.clone()).file(&file.shown).line(*line);
+        if let Some(node) = node {
+            finding = finding.node(node.as_str());
+        }
+        let part = named.device.and_then(|device| part_of(job, ranks, named.rank, device));
+        if let Some(part) = part.filter(|_| is_alone) {
+            finding = finding.part(part);
+        }
+        output.findings.push(finding);
+        output.failure = Some(failure("nan", node, format!("{}:{line}: {why}", file.shown)));
     }
-    output.findings.push(finding);
-    output.failure = Some(failure("nan", node, format!("{}:{line}: {why}", file.shown)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{FACTS, falls, fsdp, ran, value, waits};
+    use super::super::{SPEC, Workload};
+    use super::*;
+
+    #[test]
+    fn a_rank_that_says_why_it_ended_or_whose_lines_may_be_lost_is_not_silent() {
+        let failed = |stderr: &str| {
+            let failure = ran(FACTS, &fsdp(20, falls), stderr).failure.expect("a failure");
+            (failure.cause, failure.node)
+        };
+        let others = waits((0..16).filter(|rank| *rank != 13));
+        assert_eq!(failed(&others), ("desync".to_owned(), Some("n2".to_owned())));
+        // Its line may have stood behind the last one.
+        assert_eq!(failed(others.trim_end()), ("collective-timeout".to_owned(), None));
+        let cut = others.rsplit_once("[rank15]").expect("its line").0.to_owned() + "[rank1";
+        assert_eq!(failed(&cut), ("collective-timeout".to_owned(), None));
+    }
+
+    #[test]
+    fn others_that_wait_for_a_rank_with_an_exception_do_not_make_its_node_the_culprit() {
+        let others = waits((0..16).filter(|rank| *rank != 13));
+        let failed = |stderr: String| {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("stderr");
+            std::fs::write(&path, stderr).expect("written");
+            let shown = "raw/j/stderr".to_owned();
+            let files =
+                vec![InputFile { role: FileRole::Stderr, path, shown, node: None, part: None, rank: None }];
+            let workload = Workload::Training { facts: FACTS, ranks: 16 };
+            let blank = crate::recipe::testing::job(workload, &[], |_| "n1".into(), 0);
+            let nodes = vec!["n1".into(), "n2".into()];
+            let output = (SPEC.run)(&JobInput { files, nodes, exit_code: Some(1), ..blank });
+            let failure = output.failure.expect("a failure");
+            (failure.cause, failure.node)
+        };
+        let raised = |why: &str| format!("[rank13]: {why}\n");
+        let key = raised("KeyError: 'input_ids'");
+        assert_eq!(failed(key.clone() + &others), ("exception".to_owned(), None));
+        assert_eq!(failed(others.clone() + &key), ("exception".to_owned(), None));
+        // Others ended what hung.
+        let late = ("desync".to_owned(), Some("n2".to_owned()));
+        assert_eq!(failed(others.clone() + &raised("KeyboardInterrupt: ")), late);
+    }
+
+    #[test]
+    fn nan_on_ranks_of_several_nodes_names_none_of_them() {
+        let line = |rank: u64| {
+            let (device, node) = (rank % 8, rank / 8 + 1);
+            format!(
+                "AssertionError: Rank {rank}: found NaN in local grad norm. Device: {device}, node: n{node}\n"
+            )
+        };
+        let named = |ranks: &[u64]| {
+            let output =
+                ran(FACTS, &fsdp(20, falls), &ranks.iter().map(|rank| line(*rank)).collect::<String>());
+            assert_eq!(value(&output, "train.loss_finite"), Some(0.0));
+            let finding = output.findings.iter().find(|finding| finding.code == NAN_RANK).expect("reported");
+            let failure = output.failure.as_ref().expect("reported");
+            assert_eq!((failure.cause.as_str(), &failure.node), ("nan", &finding.node));
+            (finding.node.clone(), finding.part.clone())
+        };
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(named(&[13, 13]), (text("n2"), text("gpu5")));
+        // A GPU passed it on to others of its node.
+        assert_eq!(named(&[13, 12]), (text("n2"), None));
+        // It was passed on between nodes, or the training diverged: the first line may be of either.
+        assert_eq!(named(&[3, 13]), (None, None));
+        assert_eq!(named(&(0..16).collect::<Vec<u64>>()), (None, None));
+    }
 }

@@ -117,7 +117,7 @@ fn failed_with(stderr: &str) -> Option<(String, Option<String>, String)> {
 }
 
 /// torchrun's block of a rank of a host that ended with this code, at a second of the day.
-fn block(code: i64, host: &str, rank: u64, second: u64) -> String {
+pub(super) fn block(code: i64, host: &str, rank: u64, second: u64) -> String {
     format!(
         "Root Cause (first observed failure):\n[0]:\n  time      : 2026-06-08_19:04:{second:02}\n  host      : {host}\n  \
          rank      : {rank} (local_rank: {})\n  exitcode  : {code} (pid: 7)\n  error_file: <N/A>\n=====\n",
@@ -480,7 +480,7 @@ fn lines_of_the_trainer_that_stand_for_several_steps_are_no_missing_steps() {
     assert_eq!((value(&cut, "train.steps"), value(&cut, "train.steps_missing")), (Some(4.0), Some(36.0)));
 }
 
-fn waits(ranks: impl Iterator<Item = u64>) -> String {
+pub(super) fn waits(ranks: impl Iterator<Item = u64>) -> String {
     let line = |rank: u64| {
         format!(
             "[rank{rank}]:[E1122 01:02:03.123 ProcessGroupNCCL.cpp:629] [Rank {}] Watchdog caught collective operation timeout: \
@@ -595,6 +595,21 @@ fn lines_that_are_missing_between_two_are_no_interval_of_logging() {
         let seen = ["train.steps", "train.steps_missing"].map(|name| value(&output, name));
         assert_eq!(seen, [Some(logged), Some(missing)], "{lines:?}");
     }
+}
+
+#[test]
+fn every_second_line_of_a_program_that_logs_each_step_is_missing() {
+    let own = |step: u64| format!("Training epoch 0, iteration {step}/39 | train_step_timing in s: 1.0\n");
+    let maxtext = |step: u64| format!("completed step: {step}, seconds: 1.000, loss: 11.689\n");
+    let missing = |head: &str, line: &dyn Fn(u64) -> String, by: usize| {
+        let text = (0..40).step_by(by).map(line).collect::<String>();
+        value(&ran(FACTS, &(head.to_owned() + &text), ""), "train.steps_missing")
+    };
+    let head = "torch_ddp.py: PyTorch 2.9.1+cu129, nccl, 1000 weights\n";
+    assert_eq!([missing(head, &own, 1), missing(head, &own, 2)], [Some(0.0), Some(20.0)]);
+    assert_eq!([missing("", &maxtext, 1), missing("", &maxtext, 2)], [Some(0.0), Some(20.0)]);
+    // Others may be set to log every second step.
+    assert_eq!(missing("", &own, 2), Some(0.0));
 }
 
 #[test]

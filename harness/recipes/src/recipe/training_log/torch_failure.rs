@@ -2,12 +2,62 @@
 //! or a signal blames a node. An exception of the program has no culprit, and after a failed rendezvous either end may be
 //! at fault.
 
-use super::{Failure, JobInput, failure, named_node, node_of};
+use super::{Failure, InputFile, JobInput, failure, named_node, node_of};
 use crate::recipe::training_log::TrainingFinding;
-use logs::torch_failure::Account;
+use logs::torch_failure::{Account, CLOSE_MS};
+
+/// Why the job failed, as one file of it has it.
+pub(super) struct Raised<'a> {
+    failure: Failure,
+    /// By a root cause, or a rendezvous that was given up.
+    is_sure: bool,
+    is_victim: bool,
+    time_ms: Option<i64>,
+    by: Option<&'a str>,
+}
+
+impl<'a> Raised<'a> {
+    pub(super) fn new(
+        job: &JobInput,
+        ranks: Option<u32>,
+        account: &Account,
+        file: &'a InputFile,
+    ) -> Option<Raised<'a>> {
+        let failure = failed_by(job, ranks, account, &file.shown, file.node.as_ref())?;
+        let is_sure =
+            account.root_cause.is_some() || account.failed_rendezvous().is_some_and(|met| !met.is_warning);
+        let time_ms = account.root_cause.as_ref().and_then(|cause| cause.time_ms);
+        let (is_victim, by) = (account.is_of_victim(), file.node.as_deref());
+        Some(Raised { failure, is_sure, is_victim, time_ms, by })
+    }
+}
+
+/// The first failure of all files. Where nodes have files of their own, the torchrun of each reports how its own ranks ended,
+/// also where it killed them itself because those of another node had failed. No node is named where another one may have
+/// been first.
+pub(super) fn first_failure(mut all: Vec<Raised<'_>>) -> Option<Failure> {
+    all.sort_by_key(|it| (!it.is_sure, it.is_victim, it.time_ms.unwrap_or(i64::MAX)));
+    let mut all = all.into_iter();
+    let mut first = all.next()?;
+    let is_rival = |other: Raised<'_>| {
+        let is_close = match (first.time_ms, other.time_ms) {
+            (Some(one), Some(two)) => two.saturating_sub(one) <= CLOSE_MS,
+            _ => true,
+        };
+        match first.failure.cause.as_str() {
+            GPU_ERROR => other.failure.cause == GPU_ERROR && other.failure.node != first.failure.node,
+            _ => other.is_sure && !other.is_victim && other.by != first.by && is_close,
+        }
+    };
+    let has_rival = all.any(is_rival);
+    if has_rival {
+        first.failure.node = None;
+    }
+    Some(first.failure)
+}
 
 /// The failure that torch itself reports, if any. `shown` is the file that the lines stand in.
-pub(crate) fn failed_by(
+fn failed_by(
     job: &JobInput,
     ranks: Option<u32>,
     account: &Account,
@@ -115,5 +165,49 @@ fn other_end(job: &JobInput, host: &str) -> Option<String> {
     match others.as_slice() {
         [one] => Some((*one).clone()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{FACTS, block};
+    use super::super::{FileRole, SPEC, Workload};
+    use super::*;
+
+    #[test]
+    fn the_node_that_failed_first_counts_where_nodes_have_files_of_their_own() {
+        let failed = |texts: [&str; 2]| {
+            let folder = tempfile::tempdir().expect("a folder");
+            let file = |(node, text): (&str, &str)| {
+                let path = folder.path().join(node);
+                std::fs::write(&path, text).expect("written");
+                let (shown, node) = (format!("raw/j/stderr.{node}"), Some(node.to_owned()));
+                InputFile { role: FileRole::Stderr, path, shown, node, part: None, rank: None }
+            };
+            let files = ["n1", "n2"].into_iter().zip(texts).map(file).collect();
+            let workload = Workload::Training { facts: FACTS, ranks: 16 };
+            let blank = crate::recipe::testing::job(workload, &[], |_| "n1".into(), 0);
+            let nodes = vec!["n1".into(), "n2".into()];
+            let output = (SPEC.run)(&JobInput { files, nodes, exit_code: Some(1), ..blank });
+            let failure = output.failure.expect("reported");
+            (failure.cause, failure.node)
+        };
+        let expected = |cause: &str, node: Option<&str>| (cause.to_owned(), node.map(str::to_owned));
+        let raised = |rank: u64, why: &str, host: &str, second: u64| {
+            format!("[rank{rank}]: {why}\n{}", block(1, host, rank, second))
+        };
+        // torchrun of n1 killed its ranks, because those of n2 had failed.
+        let killed = block(-9, "n1", 3, 50);
+        let gpu = raised(9, "RuntimeError: CUDA error: uncorrectable ECC error encountered", "n2", 10);
+        assert_eq!(failed([&killed, &gpu]), expected("gpu-error", Some("n2")));
+        let program = raised(9, "KeyError: 'input_ids'", "n2", 10);
+        assert_eq!(failed([&killed, &program]), expected("exception", None));
+        // Which was first is not known.
+        assert_eq!(failed([&killed, &block(-9, "n2", 9, 52)]), expected("rank-died", None));
+        let lost = "torch.distributed.DistBackendError: NCCL error: Connection closed by remote peer n1";
+        assert_eq!(failed([&killed, &raised(9, lost, "n2", 52)]), expected("rank-died", Some("n1")));
+        // The same error on both is not the hardware of one.
+        let both = raised(3, "RuntimeError: CUDA error: uncorrectable ECC error encountered", "n1", 9);
+        assert_eq!(failed([&both, &gpu]), expected("gpu-error", None));
     }
 }

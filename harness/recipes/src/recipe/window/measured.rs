@@ -127,11 +127,14 @@ pub(super) fn put(job: &JobInput, requested: &StepWindow, spans: &Spans, output:
     };
     for (node, of_rank) in spans {
         let Some(span) = of_rank.values().next() else { continue };
-        let sent =
-            captures.get(node).ok_or_else(|| "no readable counter capture".to_owned()).and_then(|capture| {
-                let utc = span.in_utc().ok_or("the report lacks its start time")?;
-                sent_within(capture, &job.nics, &map, utc)
-            });
+        let sent = match captures.get(node).map(Vec::as_slice) {
+            Some([capture]) => span
+                .in_utc()
+                .ok_or_else(|| "the report lacks its start time".to_owned())
+                .and_then(|utc| sent_within(capture, &job.nics, &map, utc)),
+            Some([_, ..]) => Err("the node has more than one counter capture".to_owned()),
+            _ => Err("no readable counter capture".to_owned()),
+        };
         match sent {
             Ok(bytes) => {
                 let dims = job.dims().with(Dim::Node, node.as_str());
@@ -169,12 +172,15 @@ fn put_throughput(job: &JobInput, requested: &StepWindow, spans: &Spans, output:
     }
 }
 
-/// By node. `efa_traffic` reports captures that cannot be read.
-fn captures(job: &JobInput) -> BTreeMap<String, Capture> {
+/// By node; of several, one may be of another run. `efa_traffic` reports captures that cannot be read.
+fn captures(job: &JobInput) -> BTreeMap<String, Vec<Capture>> {
     let read = |file: &InputFile| {
         let from = BufReader::new(File::open(&file.path).ok()?);
         efa_counters::read_stream(from, &file.shown).ok()
     };
-    let all = job.files_of(FileRole::Counters).filter_map(read);
-    all.map(|capture| (capture.node.clone(), capture)).collect()
+    let mut by_node: BTreeMap<String, Vec<Capture>> = BTreeMap::new();
+    for capture in job.files_of(FileRole::Counters).filter_map(read) {
+        by_node.entry(capture.node.clone()).or_default().push(capture);
+    }
+    by_node
 }

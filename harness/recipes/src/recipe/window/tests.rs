@@ -240,6 +240,12 @@ fn efa_bytes_per_step_cover_the_first_begin_to_the_last_end() {
         assert!(output.findings[0].message.contains(why), "{:?}", output.findings);
         assert!(value(&output, "window.step_time").is_some(), "times need no counters");
     }
+    // Either of two captures of a node may be of another run.
+    let (_made, mut job, _folder) = with_counters(1000, 1_700_000_004, 50);
+    job.files.push(job.files[1].clone());
+    let twice = run(&job);
+    assert_eq!(value(&twice, "window.efa_bytes_per_step"), None);
+    assert!(twice.findings[0].message.contains("more than one counter capture"), "{:?}", twice.findings);
     let (_made, mut job, _folder) = with_counters(1000, 1_700_000_004, 50);
     std::fs::write(&job.files[1].path, "harness-counters 1\nnothing").expect("written");
     assert_eq!(codes_and_causes(&run(&job)).0, [WindowFinding::EfaUnknown.code()]);

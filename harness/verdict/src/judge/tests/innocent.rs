@@ -385,6 +385,43 @@ fn the_rank_whose_loss_is_no_number_is_the_culprit_and_a_loss_without_a_rank_nam
 }
 
 #[test]
+fn nan_in_the_jobs_of_most_nodes_is_of_none_of_them() {
+    let culprits = |bad: &[&str]| {
+        let mut world = World::new(at_least(10.0));
+        let first = PlannedJob { nodes: vec!["n1".into()], ..world.case.jobs[0].clone() };
+        let jobs = [("j", "n1"), ("k", "n2"), ("l", "n3"), ("m", "n4")];
+        let planned = |(name, node): (&str, &str)| PlannedJob {
+            name: name.into(),
+            nodes: vec![node.into()],
+            ..first.clone()
+        };
+        world.case.jobs = jobs.into_iter().map(planned).collect();
+        world.case.assertions[0].metric = "train.loss_finite".into();
+        world.case.assertions[0].jobs = jobs.into_iter().map(|(name, _)| name.into()).collect();
+        let ran = world.jobs.jobs[0].clone();
+        world.jobs.jobs =
+            jobs.into_iter().map(|(name, _)| JobRecord { name: name.into(), ..ran.clone() }).collect();
+        for (job, node) in jobs {
+            world.rows.push(row("train.loss_finite", 2.0, &[(Dim::Job, job)]));
+            let analysis = world.analysis.jobs.entry(job.to_owned()).or_default();
+            if bad.contains(&node) {
+                let finding = Finding::new(training_log::NAN_RANK, "NaN in the gradient").node(node);
+                analysis.findings.push(finding.part("gpu3"));
+            }
+        }
+        let culprits = world.judged().verdict.culprits;
+        culprits.iter().map(|culprit| culprit.to_string()).collect::<Vec<_>>()
+    };
+    let named = culprits(&["n2"]);
+    assert!(named.len() == 1 && named[0].starts_with("culprit n2 gpu3"), "{named:?}");
+    assert_eq!(culprits(&["n2", "n4"]).len(), 2);
+    // The first of them was the culprit.
+    for bad in [&["n1", "n2", "n3"][..], &["n1", "n2", "n3", "n4"][..]] {
+        assert_eq!(culprits(bad), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn a_case_whose_bad_nodes_are_quarantined_ends_as_the_others_did() {
     let verdict = |nodes: &str, status: Status, cause: Option<&str>| {
         let mut verdict = fixture::verdict("c", "rate", "x", "y", status);

@@ -30,7 +30,7 @@ use self::conservation::Conservation;
 use self::device::{Columns, DeviceRead};
 use self::notes::Notes;
 use crate::recipe::efa_traffic::EfaFinding;
-use logs::efa_counters::{Capture, Phase, Reading, Reason};
+use logs::efa_counters::{Capture, End, Phase, Reading, Reason};
 use metric::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -119,15 +119,15 @@ pub struct Traffic {
 /// after the last reading often enough.
 const MOVED_BYTES: u64 = 1_000_000_000;
 
-/// Evaluates the captures of one job; only the first capture of each expected node counts.
+/// Evaluates the captures of one job; a node with two captures has no numbers.
 pub fn analyze(captures: &[Capture], expected: &[ExpectedNode], map: &DirectionMap) -> Traffic {
     let mut reader = TrafficReader::new(expected, map);
     captures.iter().for_each(|capture| reader.read(capture));
     reader.finish()
 }
 
-/// Evaluates the captures of one job as they are read: a capture is megabytes, and what comes of it is little. Only the
-/// first capture of each expected node counts.
+/// Evaluates the captures of one job as they are read: a capture is megabytes, and what comes of it is little. Of two
+/// captures of a node, one may be of another run: neither counts.
 pub(crate) struct TrafficReader<'a> {
     expected: &'a [ExpectedNode],
     map: &'a DirectionMap,
@@ -136,8 +136,8 @@ pub(crate) struct TrafficReader<'a> {
     findings: Vec<Finding>,
 }
 
-/// The file of a capture, and what it shows.
-type ReadNode = (String, NodeTraffic);
+/// The file of a capture, and what it shows; nothing where another one contradicts it.
+type ReadNode = (String, Option<NodeTraffic>);
 
 /// What the capture of one node shows.
 struct NodeTraffic {
@@ -160,8 +160,9 @@ impl<'a> TrafficReader<'a> {
             self.findings.push(finding);
             return;
         };
-        if let Some((first, _)) = slot {
-            let message = format!("second capture of the node, ignored; using the first: `{first}`");
+        if let Some((first, shown)) = slot {
+            *shown = None;
+            let message = format!("second capture of the node, neither counts; the first: `{first}`");
             let finding = Finding::new(EfaFinding::CaptureDuplicate.code(), message)
                 .node(&capture.node)
                 .file(&capture.file);
@@ -171,7 +172,7 @@ impl<'a> TrafficReader<'a> {
         let (mut traffic, mut conservation) =
             (Traffic::default(), Conservation::new(self.map.conservation_shown));
         add_node(capture, node, self.map, &mut conservation, &mut traffic);
-        *slot = Some((capture.file.clone(), NodeTraffic { traffic, conservation }));
+        *slot = Some((capture.file.clone(), Some(NodeTraffic { traffic, conservation })));
     }
 
     /// All captures were read.
@@ -180,16 +181,17 @@ impl<'a> TrafficReader<'a> {
         let mut job = Conservation::new(self.map.conservation_shown);
         for node in self.expected {
             match self.nodes.remove(node.node.as_str()).and_then(|(_, read)| read) {
-                Some((_, of_node)) => {
+                Some((_, Some(of_node))) => {
                     traffic.extend(of_node.traffic);
                     job.extend(of_node.conservation);
                 }
-                None => {
+                contradicted => {
                     job.unknown();
-                    let message = "no capture of the node's counters; see the sampler's log";
-                    traffic
-                        .findings
-                        .push(Finding::new(EfaFinding::CaptureMissing.code(), message).node(&node.node));
+                    if contradicted.is_none() {
+                        let message = "no capture of the node's counters; see the sampler's log";
+                        let finding = Finding::new(EfaFinding::CaptureMissing.code(), message);
+                        traffic.findings.push(finding.node(&node.node));
+                    }
                     traffic.nics.extend(node.devices.iter().map(|nic| unknown(node, nic, None)));
                 }
             }
@@ -318,17 +320,26 @@ fn unknown(node: &ExpectedNode, nic: &str, listed: Option<bool>) -> NicTraffic {
 /// Two seconds are more than an old shell's whole seconds and a slewed clock make.
 const JUMP_US: u64 = 2_000_000;
 
+/// By how much the wall clock was set while the capture went on; nothing where it was not, or where that is not known.
+fn clock_jump_s(capture: &Capture) -> Option<f64> {
+    let end = capture.end.filter(|end| end.reason != Reason::NoUptime)?;
+    let wall = i128::from(end.clock.wall_us) - i128::from(capture.begin.wall_us);
+    let apart = wall - uptime_cs(capture, &end) * 10_000;
+    (apart.unsigned_abs() > u128::from(JUMP_US)).then_some(apart as f64 / 1e6)
+}
+
+fn uptime_cs(capture: &Capture, end: &End) -> i128 {
+    i128::from(end.clock.uptime_cs) - i128::from(capture.begin.uptime_cs)
+}
+
 fn clocks(capture: &Capture, notes: &mut Notes, samplers: &mut Vec<SamplerCost>) {
     let mut share = None;
+    if let Some(seconds) = clock_jump_s(capture) {
+        let message = format!("wall clock jumped against the uptime during the capture: {seconds:+.1} s");
+        notes.whole(EfaFinding::ClockJump.code(), message);
+    }
     if let Some(end) = capture.end.filter(|end| end.reason != Reason::NoUptime) {
-        let wall = i128::from(end.clock.wall_us) - i128::from(capture.begin.wall_us);
-        let uptime = i128::from(end.clock.uptime_cs) - i128::from(capture.begin.uptime_cs);
-        let apart = wall - uptime * 10_000;
-        if apart.unsigned_abs() > u128::from(JUMP_US) {
-            let seconds = apart as f64 / 1e6;
-            let message = format!("wall clock jumped against the uptime during the capture: {seconds:+.1} s");
-            notes.whole(EfaFinding::ClockJump.code(), message);
-        }
+        let uptime = uptime_cs(capture, &end);
         if uptime > 0 {
             share = Some(end.cost_ms as f64 / (uptime as f64 * 10.0));
         }

@@ -1,7 +1,7 @@
 //! Bytes that a node sent between two moments of its capture, by linear interpolation between readings. Where that
 //! would be mostly a guess, no number is given.
 
-use super::DirectionMap;
+use super::{DirectionMap, clock_jump_s};
 use logs::efa_counters::{Capture, Reading, Step};
 
 /// At least this many sampler intervals must fit between the moments; with fewer, most is a guess.
@@ -16,6 +16,10 @@ pub(crate) fn sent_within(
     (from_ns, to_ns): (i64, i64),
 ) -> Result<u64, String> {
     let begin = capture.begin.utc_ns().ok_or("the capture's start time is out of range")?;
+    // The moments are of the wall clock, and the readings are ordered by the uptime.
+    if let Some(seconds) = clock_jump_s(capture) {
+        return Err(format!("the node's wall clock jumped by {seconds:+.1} s during the capture"));
+    }
     let uptime = |ns: i64| capture.begin.uptime_cs as f64 + (ns as f64 - begin as f64) / NS_PER_CS;
     let (from, to) = (uptime(from_ns), uptime(to_ns));
     let interval_s = capture.interval_cs as f64 / 100.0;
@@ -79,7 +83,7 @@ fn at(grown: &[(f64, f64)], moment: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use logs::efa_counters::{Clock, Device, Phase};
+    use logs::efa_counters::{Clock, Device, End, Phase, Reason};
 
     const BEGIN_US: u64 = 1_700_000_000_000_000;
 
@@ -140,6 +144,19 @@ mod tests {
         let mut gone = capture(&[0, 100, 100, 100]);
         gone.readings[3].values[0] = None;
         assert_eq!(sent(&gone, 5.0, 7.5), Err("b: a counter has a missing value".to_owned()));
+    }
+
+    #[test]
+    fn a_clock_that_jumped_places_no_moment() {
+        let mut jumped = capture(&[0, 100, 100, 100]);
+        let end = |wall_us: u64| {
+            Some(End { clock: Clock { wall_us, uptime_cs: 1900 }, cost_ms: 1, reason: Reason::Stop })
+        };
+        jumped.end = end(BEGIN_US + 9_000_000);
+        assert_eq!(sent(&jumped, 5.0, 7.5), Ok(500));
+        jumped.end = end(BEGIN_US + 13_000_000);
+        let why = "the node's wall clock jumped by +4.0 s during the capture";
+        assert_eq!(sent(&jumped, 5.0, 7.5), Err(why.to_owned()));
     }
 
     #[test]
