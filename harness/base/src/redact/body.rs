@@ -37,7 +37,8 @@ pub(super) enum Body {
 
 /// How far behind a line's end a mark may stand that closes what goes over lines.
 const CLOSES_WITHIN: usize = 512;
-const KEY_END: &[u8] = b"-----END";
+/// Of a private key, and as SSH2 writes it.
+const KEY_ENDS: [&[u8]; 2] = [b"-----END", b"---- END"];
 /// So long is a line at least that a text in base64 goes on in, but for its last one.
 const LEAST_WRAPPED: usize = 16;
 const MOST_WRAPPED: usize = 256;
@@ -110,15 +111,15 @@ impl Body {
     fn eats_key(&mut self, rest: &[u8]) -> usize {
         let Body::Key { ending } = self else { return 0 };
         match (*ending, rest) {
-            (true, [b'-', b'-', b'-', b'-', b'-', ..]) => {
-                // Only these five are left of it.
+            (true, [b'-', b'-', b'-', b'-', ..]) => {
+                // Only these, and one more, end it.
                 *self = Body::Of(|byte| byte == b'-');
-                5
+                4
             }
-            (true, [first, ..]) => usize::from(first.is_ascii_uppercase()).max(blank_of_key(rest)),
-            (false, _) if rest.strip_prefix(KEY_END).is_some_and(|more| blank_of_key(more) > 0) => {
+            (true, [first, ..]) => usize::from(first.is_ascii_alphanumeric()).max(blank_of_key(rest)),
+            (false, _) if key_end(rest) > 0 => {
                 *ending = true;
-                KEY_END.len()
+                key_end(rest)
             }
             // A line's end, or a letter of base64, in an address or in an annotation of GitHub.
             (false, [b'%', high, low, ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => 3,
@@ -132,6 +133,12 @@ impl Body {
             (_, []) => 0,
         }
     }
+}
+
+/// The length of what begins the last line of a private key.
+fn key_end(rest: &[u8]) -> usize {
+    let ends = |end: &&&[u8]| rest.strip_prefix(**end).is_some_and(|more| blank_of_key(more) > 0);
+    KEY_ENDS.iter().find(ends).map_or(0, |end| end.len())
 }
 
 /// The length of the blank between two words of a private key's first and last line, as addresses write it too.

@@ -11,7 +11,12 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
     if !before.last().is_some_and(|last| b" \t\"'".contains(last)) {
         return None;
     }
-    let is_here = |(flag, ..): &&(&str, Value, &[&str])| rest.starts_with(flag.as_bytes());
+    let is_here = |(flag, ..): &&(&str, Value, &[&str])| {
+        // A long one may be the beginning of another.
+        let ends =
+            |more: &[u8]| !more.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
+        rest.strip_prefix(flag.as_bytes()).is_some_and(|more| !flag.starts_with("--") || ends(more))
+    };
     let mut flags = FLAGS.iter().filter(is_here).peekable();
     flags.peek()?;
     let command = command(before);
@@ -108,20 +113,51 @@ const SNMP: &[&str] = &[
     "snmpstatus",
 ];
 
+const WORD_BEHIND_P: &[&str] =
+    &["zip", "unzip", "ipmitool", "sqlcmd", "bcp", "tsql", "mosquitto_pub", "mosquitto_sub", "ssh-keygen"];
+const WORD_BEHIND_SMALL_P: &[&str] = &[
+    "sshpass",
+    "login",
+    "racadm",
+    "redfishtool",
+    "ipmipower",
+    "ipmi-sensors",
+    "bmc-info",
+    "mongosh",
+    "mongodump",
+    "mongorestore",
+    "mongoexport",
+    "mongoimport",
+    "cqlsh",
+    "useradd",
+    "usermod",
+];
+const ATTACHED_TO_P: &[&str] = &[
+    "mysql",
+    "mysqldump",
+    "mysqladmin",
+    "mysqlimport",
+    "mariadb",
+    "mariadb-dump",
+    "mariadb-admin",
+    "7z",
+    "7za",
+];
+
 /// Flags, what each is given, and the words of the commands of which one stands before it. `--password` is known by its
 /// name.
-const FLAGS: [(&str, Value, &[&str]); 22] = [
+const FLAGS: [(&str, Value, &[&str]); 26] = [
     ("-pw", Value::Word, &["plink", "pscp"]),
-    ("-P", Value::Word, &["zip", "unzip", "ipmitool"]),
-    (
-        "-p",
-        Value::Word,
-        &["sshpass", "login", "racadm", "redfishtool", "ipmipower", "ipmi-sensors", "bmc-info"],
-    ),
-    ("-p", Value::Attached, &["mysql", "mysqldump", "mysqladmin", "mariadb", "7z", "7za"]),
+    ("-P", Value::Word, WORD_BEHIND_P),
+    ("-N", Value::Word, &["ssh-keygen"]),
+    ("--pass", Value::Word, &["curl", "redis-cli"]),
+    ("--oauth2-bearer", Value::Word, &["curl"]),
+    ("-U", Value::Login, &["curl"]),
+    ("-p", Value::Word, WORD_BEHIND_SMALL_P),
+    ("-p", Value::Attached, ATTACHED_TO_P),
     ("-a", Value::Word, &["redis-cli"]),
     ("-u", Value::Login, &["curl"]),
-    ("--user", Value::Login, &["curl"]),
+    ("--user", Value::Login, &["curl", "etcdctl"]),
     ("--proxy-user", Value::Login, &["curl"]),
     ("--creds", Value::Login, &["skopeo", "podman", "buildah"]),
     ("--src-creds", Value::Login, &["skopeo"]),

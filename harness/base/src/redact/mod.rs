@@ -9,6 +9,7 @@ mod decoded;
 mod dumps;
 mod encodings;
 mod escapes;
+mod keys;
 mod known;
 mod labels;
 mod letters;

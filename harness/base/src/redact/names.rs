@@ -1,7 +1,7 @@
 //! Names of things that are secret, and what may stand for a value without being one.
 
 /// Words that make a name secret wherever they stand in it.
-const SECRET_WORDS: [&str; 17] = [
+const SECRET_WORDS: [&str; 22] = [
     "SECRET",
     "CREDENTIAL",
     "CREDENTIALS",
@@ -19,9 +19,15 @@ const SECRET_WORDS: [&str; 17] = [
     "PRIVATEKEY",
     "SSHPASS",
     "COOKIE",
+    "PHPSESSID",
+    "JSESSIONID",
+    "CSRFTOKEN",
+    "XSRFTOKEN",
+    "CSRFMIDDLEWARETOKEN",
 ];
 /// Words that make a name secret with whatever stands before them in the same word, such as `PGPASSWORD`.
-const SECRET_ENDS: [&str; 5] = ["PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "APIKEY"];
+const SECRET_ENDS: [&str; 7] =
+    ["PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "APIKEY", "STOREPASS", "KEYPASS"];
 /// The same, but that numbers stand for counts: language models have tokens too.
 const TOKEN: &str = "TOKEN";
 /// A signed token, at the end of a name such as `SLURM_JWT`.
@@ -79,7 +85,7 @@ pub fn is_secret_name(name: &str) -> Option<bool> {
     }
     if let [.., whose, last] = words.as_slice()
         && matches!(last.as_str(), "PASS" | "PWD" | "PW")
-        && HAVE_PASSWORDS.contains(&whose.as_str())
+        && (HAVE_PASSWORDS.contains(&whose.as_str()) || words[0] == "RCLONE")
     {
         return Some(false);
     }
@@ -117,6 +123,13 @@ pub(super) fn value_field(rest: &[u8]) -> usize {
 /// Whether a name is that of a password or of a folder.
 pub(super) fn may_be_folder(name: &str) -> bool {
     name.eq_ignore_ascii_case("pwd")
+}
+
+/// Whether a name is that of a key that may as well be a file's or a queue's.
+pub(super) fn may_be_key(name: &str) -> bool {
+    const WHOSE: [&str; 3] = ["ROUTING", "INTEGRATION", "CERTIFICATE"];
+    let words = split_words(name.as_bytes());
+    matches!(words.as_slice(), [.., whose, key] if key == "KEY" && WHOSE.contains(&whose.as_str()))
 }
 
 /// Whether a value is a path, or what a program makes one of.

@@ -148,6 +148,15 @@ fn names_that_only_resemble_the_new_ones_stay() {
         "kubectl create configmap a --from-literal=a=b; mysql -p db; ls -w 80",
         "MY_AUTH=none REQUIRE_AUTH=true DOCKER_AUTH_CONFIG=/root/.docker/config.json OMPI_AUTH=x1Y2q9W8e7R6t5Z4",
         "0: token:\n0: step 12 loss 2.5\n[default0]:password:\n[default0]:step 5 loss 2.25\n",
+        "-----BEGIN RSA PUBLIC KEY-----\nMIIB\n---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n---- END SSH2 PUBLIC KEY ----",
+        "{\"kty\":\"RSA\",\"n\":\"x1Y2q9W8e7R6t5Z4x1Y2q9W8\",\"e\":\"AQAB\",\"p\":12}",
+        "{\"k\": \"x1Y2q9W8e7R6t5Z4x1Y2q9W8\", \"d\": \"x1Y2q9W8e7R6t5Z4x1Y2q9W8\", \"kind\": \"a\"}",
+        "$scrypt$ $argon2id$ pbkdf2_sha256 and SCRAM-SHA-256 are slow; scrypt: done; {SSHA} of a; $P$Q",
+        "Unseal Key 1 is lost, operator unseal the vault; DHHC-1: none; negotiate link speed 400G, NTLM v2",
+        "routing_key=tasks.default, ssl_certificate_key: /etc/a1b2c3d4.pem, certificateKey: none",
+        "{\"sort\":{\"key\":\"x1Y2q9W8e7R6t5Z4\"}} wandb: {project: x1Y2q9W8e7R6t5Z4}",
+        "curl -U me https://host; curl --passive a1b2c3d4; ssh-keygen -N '' -f id; useradd -m -s /bin/bash me",
+        "docker run --name mongo -p 27017:27017 mongo; psql -W -h host db; git clone ssh://git@host/a@b",
         "[115, 195, 164] 0x73, 0xc3, 0xa4; 00000000: 7361 6d70 6c65  sample",
     ] {
         assert_eq!(Redactor::default().text(text), text);
@@ -195,6 +204,11 @@ fn hostile_texts_take_linear_time() {
         "htpasswd -b ",
         "$6$a$b",
         "-----BEGIN%20A+",
+        "---- BEGIN ",
+        "://a@b:c@",
+        "\"kty\":\"d\":\"",
+        "$argon2id$a$",
+        "password: ",
     ] {
         let few = timed(&piece.repeat(100_000 / piece.len()));
         let many = timed(&piece.repeat(800_000 / piece.len()));

@@ -2,18 +2,18 @@
 //! values that are secret by themselves.
 //! Going through a text, and putting something else in their place, is left to `stream.rs`.
 
-use super::body::{Body, blank_of_key};
+use super::body::Body;
 use super::decoded::continued_line;
 use super::labels::below;
 use super::names::{
     is_header, is_login_name, is_number, is_path, is_placeholder, is_secret_name, is_signature, is_variable,
-    may_be_folder,
+    may_be_folder, may_be_key,
 };
 use super::values::{
     annotation, compound, entry_of_secret, escaped_separator, field, is_named_key, is_type, loosely,
     names_pair, opening, opens_group, opens_list, opens_subscript, paired, string_prefix, tag,
 };
-use super::{commands, escapes, letters, wide};
+use super::{commands, escapes, keys, letters, wide};
 
 /// A secret that begins at the place that was looked at: so many bytes stay, so many go, and what belongs to `body` goes
 /// with them.
@@ -135,7 +135,7 @@ const EXACT: [(&str, usize, OfKind); 4] = [
 ];
 type OfKind = fn(u8) -> bool;
 /// Addresses that let everybody in who knows the rest of them.
-const ADDRESSES: [&str; 9] = [
+const ADDRESSES: [&str; 11] = [
     "hooks.slack.com/services/",
     "hooks.slack.com/workflows/",
     "hooks.slack.com/triggers/",
@@ -145,6 +145,8 @@ const ADDRESSES: [&str; 9] = [
     "discord.com/api/v10/webhooks/",
     "discordapp.com/api/webhooks/",
     "webhook.office.com/webhookb2/",
+    "outlook.office.com/webhook/",
+    "hooks.zapier.com/hooks/catch/",
 ];
 /// How a private key in PEM begins in base64, by its kind: as a Secret of Kubernetes holds it, whatever its name.
 const ENCODED_KEYS: [&str; 6] = [
@@ -169,9 +171,6 @@ const ENCODED_TOKENS: [(&str, usize); 8] = [
 ];
 /// Addresses that a bot's number and its token follow.
 const BOTS: [&str; 2] = ["api.telegram.org/bot", "api.telegram.org/file/bot"];
-/// How the hash of a password begins, as crypt(3) writes it, and the length of its last part.
-const HASHES: [(&str, usize); 6] =
-    [("$1$", 22), ("$apr1$", 22), ("$5$", 43), ("$6$", 86), ("$y$", 43), ("$gy$", 43)];
 /// A credential of munge: whoever has it acts as its user for some minutes.
 const MUNGE: &str = "MUNGE:";
 
@@ -188,13 +187,16 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
         return None;
     }
     match first {
-        b'-' => private_key(rest).or_else(|| commands::flag(before, rest)),
+        b'-' => keys::block(rest).or_else(|| commands::flag(before, rest)),
         b':' => userinfo(before, rest),
-        b'$' => password_hash(rest),
+        b'$' => keys::hash(before, rest),
         b'<' => commands::here_string(before, rest),
         _ => wide::at(before, rest)
             .or_else(|| value(rest))
             .or_else(|| bearer(rest))
+            .or_else(|| keys::hash(before, rest))
+            .or_else(|| keys::labelled(rest))
+            .or_else(|| keys::of_json(before, rest))
             .or_else(|| commands::htpasswd(rest))
             .or_else(|| named(before, rest))
             .or_else(|| commands::netrc(before, rest))
@@ -226,6 +228,10 @@ fn in_value(byte: u8) -> bool {
 
 fn in_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)
+}
+
+fn in_address(byte: u8) -> bool {
+    in_token(byte) || byte == b'@'
 }
 
 pub(super) fn count(bytes: &[u8], class: fn(u8) -> bool, most: usize) -> usize {
@@ -270,8 +276,8 @@ fn value(rest: &[u8]) -> Option<Found> {
         return is_one.then(|| Found { keep, skip: 0, body, what: format!("{address}...") });
     }
     if let Some(address) = ADDRESSES.iter().find(|address| rest.starts_with(address.as_bytes())) {
-        let (keep, body) = (address.len(), Some(Body::Of(in_token)));
-        let is_one = count(&rest[keep..], in_token, 8) == 8;
+        let (keep, body) = (address.len(), Some(Body::Of(in_address)));
+        let is_one = count(&rest[keep..], in_address, 8) == 8;
         return is_one.then(|| Found { keep, skip: 0, body, what: format!("{address}...") });
     }
     if let Some(begin) = ENCODED_KEYS.iter().find(|begin| rest.starts_with(begin.as_bytes())) {
@@ -320,12 +326,13 @@ pub(super) fn begins_as_secret(value: &str) -> bool {
 }
 
 fn bearer(rest: &[u8]) -> Option<Found> {
-    const WORD: usize = "bearer".len();
-    if !rest.get(..WORD)?.eq_ignore_ascii_case(b"bearer") {
-        return None;
-    }
+    const SCHEMES: [&str; 3] = ["bearer", "negotiate", "ntlm"];
+    let begins = |scheme: &&&str| {
+        rest.get(..scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme.as_bytes()))
+    };
+    let word = SCHEMES.iter().find(begins)?.len();
     let marks = |at: usize| rest.get(at..).and_then(quote).map_or(0, |(slashes, _)| slashes + 1);
-    let closed = WORD + marks(WORD);
+    let closed = word + marks(word);
     let separator = closed + count(&rest[closed..], |byte| matches!(byte, b':' | b'='), 1);
     let blanks = separator + count(&rest[separator..], |byte| byte == b' ', 4);
     let keep = blanks + if blanks > closed { marks(blanks) } else { 0 };
@@ -336,72 +343,32 @@ fn bearer(rest: &[u8]) -> Option<Found> {
     is_one.then(|| Found { keep, skip: 0, body, what: "Bearer ...".to_owned() })
 }
 
-fn private_key(rest: &[u8]) -> Option<Found> {
-    let begin = b"-----BEGIN";
-    rest.strip_prefix(begin)?;
-    let mut at = begin.len();
-    let mut kind = Vec::new();
-    while !rest[at..].starts_with(b"-----") {
-        let blank = blank_of_key(&rest[at..]);
-        let letter = rest.get(at).copied().filter(|letter| blank > 0 || letter.is_ascii_uppercase())?;
-        kind.push(if blank > 0 { b' ' } else { letter });
-        at += blank.max(1);
-        if kind.len() > LONGEST_KIND {
-            return None;
-        }
-    }
-    let is_one = [b" PRIVATE KEY".as_slice(), b" PRIVATE KEY BLOCK"].iter().any(|end| kind.ends_with(end));
-    let (skip, body) = (at + "-----".len(), Some(Body::Key { ending: false }));
-    is_one.then(|| Found { keep: 0, skip, body, what: "a private key".to_owned() })
-}
-
-/// Of what stands between `BEGIN` and the hyphens behind it.
-const LONGEST_KIND: usize = 72;
-
-fn password_hash(rest: &[u8]) -> Option<Found> {
-    let in_part = |byte: u8| byte.is_ascii_alphanumeric() || b"./=".contains(&byte);
-    let found = |skip| Found { keep: 0, skip, body: None, what: "the hash of a password".to_owned() };
-    // bcrypt writes the salt and the hash as one.
-    if let [b'$', b'2', b'a' | b'b' | b'x' | b'y', b'$', b'0'..=b'9', b'0'..=b'9', b'$', more @ ..] = rest {
-        let skip = rest.len() - more.len() + 53;
-        return (count(more, in_part, 54) == 53).then(|| found(skip));
-    }
-    let (begin, length) = HASHES.iter().find(|(begin, _)| rest.starts_with(begin.as_bytes()))?;
-    let mut at = begin.len();
-    // Parameters, the salt, and the hash.
-    for parts in 0..3 {
-        let part = count(&rest[at..], in_part, 128);
-        if rest.get(at + part) != Some(&b'$') {
-            return (parts > 0 && part == *length).then(|| found(at + part));
-        }
-        at += part + 1;
-    }
-    None
-}
-
 /// Schemes of addresses in which a user without a password is a token. Elsewhere it is a name: `ssh://git@host`.
 const TAKE_TOKENS: [&str; 8] = ["http", "https", "git", "ftp", "ftps", "ws", "wss", "redis"];
 
 /// `://user:password@`, or `://token@`
 fn userinfo(before: &[u8], rest: &[u8]) -> Option<Found> {
     let user = rest.strip_prefix(b"://")?;
-    let plain = |byte: u8| byte.is_ascii_graphic() && !b"/@\"'<>\\,;".contains(&byte);
-    let name = count(user, |byte| byte.is_ascii_graphic() && !b":/@\"'<>\\,;".contains(&byte), 256);
-    if user.get(name) == Some(&b'@') && !is_placeholder(&user[..name]) {
+    // Both may hold an `@` that is not escaped: the last one ends them.
+    let plain = |byte: u8| byte.is_ascii_graphic() && !b"/\"'<>\\,;".contains(&byte);
+    let end = user[..count(user, plain, 768)].iter().rposition(|byte| *byte == b'@')?;
+    let Some(colon) = user[..end].iter().position(|byte| *byte == b':') else {
+        if is_placeholder(&user[..end]) {
+            return None;
+        }
         let letters = before.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
         // In an escaped text a line's end is a letter.
         let letters = letters - usize::from(before[..before.len() - letters].ends_with(b"\\") && letters > 0);
         let scheme = std::str::from_utf8(&before[before.len() - letters..]).ok()?;
         let takes = TAKE_TOKENS.iter().any(|known| known.eq_ignore_ascii_case(scheme));
         let what = "a token in an address".to_owned();
-        return takes.then_some(Found { keep: 3, skip: name, body: None, what });
-    }
-    let password = user.get(name..)?.strip_prefix(b":")?;
-    let length = count(password, plain, 512);
-    if length == 0 || password.get(length) != Some(&b'@') || password.starts_with(b"[redacted") {
+        return takes.then_some(Found { keep: 3, skip: end, body: None, what });
+    };
+    let length = end - colon - 1;
+    if length == 0 || user[colon + 1..].starts_with(b"[redacted") {
         return None;
     }
-    Some(Found { keep: 3 + name + 1, skip: length, body: None, what: "a password in an address".to_owned() })
+    Some(Found { keep: 3 + colon + 1, skip: length, body: None, what: "a password in an address".to_owned() })
 }
 
 /// `NAME=value`, `"name": "value"`, `--name value`, `| name | value |`, and the like.
@@ -419,7 +386,7 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     let is_login = is_login_name(name);
     let is_folder = may_be_folder(name);
     // What may as well be a sentence needs a value that is no word.
-    let mut is_loose = name.eq_ignore_ascii_case("key") && is_named_key(before);
+    let mut is_loose = name.eq_ignore_ascii_case("key") && is_named_key(before) || may_be_key(name);
     let may_count =
         is_secret_name(name).or_else(|| (is_login || is_folder || is_loose || signs()).then_some(false))?;
     let mut before = before;
@@ -526,6 +493,10 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
         (None, None) => (unquoted(before, by, is_header(name)), 0),
     };
     at += opens;
+    let is_hash = || rest[at] == b'{' && keys::has_scheme(&rest[at + 1..]);
+    if by == b':' && opens == 0 && at < rest.len() && (begins_with_name(&rest[at..]) || is_hash()) {
+        return None;
+    }
     let mut seen = body.seen(rest.get(at..)?, 64);
     if let Body::Line | Body::Block { .. } | Body::Cell | Body::Header = body {
         seen = seen.split(u8::is_ascii_whitespace).next()?;
@@ -570,6 +541,16 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
         return None;
     }
     Some(Found { keep: at, skip: 0, body: Some(body), what: name.to_owned() })
+}
+
+/// Whether the name of another secret follows, with its sign: that one has the value.
+fn begins_with_name(rest: &[u8]) -> bool {
+    let Some((name, length)) = letters::name(rest, LONGEST_NAME) else { return false };
+    let behind = &rest[length..];
+    let sign = count(behind, |byte| byte == b' ', 2);
+    matches!(behind.get(sign), Some(b'=' | b':'))
+        && matches!(behind.get(sign + 1), Some(b' ' | b'"' | b'\''))
+        && is_secret_name(&name).is_some()
 }
 
 /// Bytes of a value in such an address; what follows the value there goes with it.

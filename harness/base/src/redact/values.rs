@@ -233,13 +233,29 @@ pub(super) fn opens_group(rest: &[u8]) -> usize {
     if quote(&rest[at..]).is_some() || is_on_line { at } else { 0 }
 }
 
-/// Whether the last word before `key` makes the two of them a secret one's name: `Secret access key: X`.
+/// Whether the last word before `key`, or the group that it is a field of, makes it a secret one's name: `Secret access key: X`.
 pub(super) fn is_named_key(before: &[u8]) -> bool {
     const WHOSE: [&str; 5] = ["API", "ACCESS", "SECRET", "ACCOUNT", "MASTER"];
-    let Some(before) = before.strip_suffix(b" ") else { return false };
-    let letters = before.iter().rev().take(8).take_while(|byte| byte.is_ascii_alphabetic()).count();
-    let word = &before[before.len() - letters..];
-    WHOSE.iter().any(|whose| word.eq_ignore_ascii_case(whose.as_bytes()))
+    /// Services whose group of settings may have the key as a field: `{"wandb": {"key": "X"}}`.
+    const SERVICES: [&str; 6] = ["wandb", "ngc", "openai", "anthropic", "huggingface", "mlflow"];
+    if let Some(before) = before.strip_suffix(b" ")
+        && WHOSE.iter().any(|whose| last_word(before).eq_ignore_ascii_case(whose.as_bytes()))
+    {
+        return true;
+    }
+    let mut above = before;
+    while let [head @ .., b'\\', b'n'] | [head @ .., b'"' | b'\'' | b'\\' | b'{' | b' ' | b'\n'] = above {
+        above = head;
+    }
+    let Some(above) = above.strip_suffix(b":") else { return false };
+    let quotes = above.iter().rev().take_while(|byte| b"\"'\\".contains(byte)).count();
+    let word = last_word(&above[..above.len() - quotes]);
+    SERVICES.iter().any(|service| word.eq_ignore_ascii_case(service.as_bytes()))
+}
+
+fn last_word(before: &[u8]) -> &[u8] {
+    let letters = before.iter().rev().take(12).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    &before[before.len() - letters..]
 }
 
 /// The fields of a Secret of Kubernetes: those of `stringData`, and those of `data` beside `kind: Secret`.

@@ -65,10 +65,17 @@ pub const NAMES: [&str; 55] = [
 ];
 
 /// Beginnings of names, of families that change how jobs run: jobs always inherited them, and most are written down (`RECORDS` of their scripts).
-pub const FAMILIES: [&str; 27] = [
+pub const FAMILIES: [&str; 33] = [
     "LC_",
     "LMOD_",
-    "BASH_FUNC_",
+    // Functions of bash: those of environment modules. Any other may stand in for a program, such as `cat`, that scripts call.
+    "BASH_FUNC_module",
+    "BASH_FUNC__module_raw",
+    "BASH_FUNC_ml%%",
+    "BASH_FUNC_ml()",
+    "BASH_FUNC_switchml",
+    "BASH_FUNC_spack",
+    "BASH_FUNC__spack",
     "HARNESS_",
     "NCCL_",
     "OFI_NCCL_",
@@ -123,12 +130,16 @@ mod tests {
             "FI_PROVIDER=efa",
             "OMPI_MCA_x=1",
             "SLURM_CONF=/c",
+            "BASH_FUNC_module%%=() { eval x; }",
+            "BASH_FUNC_ml()=() { module \"$@\"; }",
             "SLURM_SACK_SOCKET=/run/slurm-a/sack.socket",
         ];
         let address = format!("http://me:{}@proxy:80", "pa55");
         let dropped = [
             "CI_SECRET_TOKEN=abc",
             "EDITOR=vi",
+            "BASH_FUNC_cat%%=() { echo no; }",
+            "BASH_FUNC_mltool%%=() { echo no; }",
             "NCCL_MY_TOKEN=abc",
             "SLURM_JOB_ID=7",
             "SINGULARITY_DOCKER_PASSWORD=abc",

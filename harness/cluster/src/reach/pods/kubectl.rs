@@ -9,6 +9,8 @@ use super::server::Target;
 use crate::reach::output::{head, tail};
 use crate::reach::{Host, ReachError};
 use config::inventory::KubernetesReach;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use std::io::ErrorKind;
 use std::process::Stdio;
 use std::time::Duration;
@@ -133,7 +135,7 @@ impl Kubectl {
     }
 
     /// By this context or else kubectl's current one, whatever it leads to.
-    pub(super) async fn ask_by(
+    async fn ask_by(
         &self,
         context: Option<&str>,
         arguments: &[String],
@@ -143,7 +145,7 @@ impl Kubectl {
         self.ask_within(creation_limit(0), context, arguments, stdin, stdout_limit).await
     }
 
-    async fn ask_within(
+    pub(super) async fn ask_within(
         &self,
         limit: Duration,
         context: Option<&str>,
@@ -208,6 +210,7 @@ impl Kubectl {
             }
             Err(error) => return Err(failed(error.to_string())),
         };
+        let mut group = Group(child.id());
         let (Some(mut into), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -222,10 +225,26 @@ impl Kubectl {
             let ((), stdout, stderr) = tokio::join!(feed, take(stdout), errors(stderr));
             (child.wait().await, stdout, stderr)
         };
-        match tokio::time::timeout(limit, ended).await {
+        let ended = tokio::time::timeout(limit, ended).await;
+        if ended.is_ok() {
+            group.0 = None;
+        }
+        match ended {
             Err(_) => Err(ReachError::TimedOut { what: "`kubectl`".to_owned(), limit_s: limit.as_secs() }),
             Ok((Err(error), ..)) => Err(failed(error.to_string())),
             Ok((Ok(status), stdout, stderr)) => Ok(Output { succeeded: status.success(), stdout, stderr }),
+        }
+    }
+}
+
+/// The process group of a kubectl that has not ended: the plugin that gets its credentials is in it too, and would go on.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0.and_then(|id| i32::try_from(id).ok()) {
+            // It may have ended by itself.
+            let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
         }
     }
 }
@@ -292,6 +311,39 @@ pub(super) fn is_transient(refusal: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As a plugin for credentials does that waits for a person: kubectl waits for it, and it holds kubectl's streams.
+    #[tokio::test]
+    async fn what_kubectl_started_ends_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("plugin");
+        let script = format!("sleep 60 & echo $! > '{}'; wait", file.display());
+        let mut command = Command::new("bash");
+        let mut child =
+            command.args(["-c", &script]).process_group(0).kill_on_drop(true).spawn().expect("bash");
+        let group = Group(child.id());
+        let plugin = loop {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            match text.strip_suffix('\n') {
+                Some(id) => break id.to_owned(),
+                None => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        };
+        drop(group);
+        child.wait().await.expect("ended");
+        // It may be waited for by no one, and stay as a zombie.
+        let is_alive = || {
+            let status = std::fs::read_to_string(format!("/proc/{plugin}/stat")).unwrap_or_default();
+            status.rsplit(") ").next().is_some_and(|state| !state.is_empty() && !state.starts_with('Z'))
+        };
+        for _ in 0..400 {
+            if !is_alive() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("the plugin {plugin} goes on");
+    }
 
     /// Policies, meshes and queues look at each pod, some for half a second.
     #[test]

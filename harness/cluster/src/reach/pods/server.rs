@@ -10,11 +10,14 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// The context, and the server on a line of its own. The config also holds tokens, which are not asked for.
 const TEMPLATE: &str =
     "--output=jsonpath={.current-context}{range .clusters[*]}{\"\\n\"}{.cluster.server}{end}";
 const CONFIG_LIMIT: usize = 64 << 10;
+/// How long that may take: some builds of kubectl ask the server for its version first, and a plugin for credentials.
+const CONFIG_LIMIT_S: u64 = 20;
 const LONGEST_CONTEXT: usize = 256;
 /// Those of the API server, for a pod that has a service account.
 const OWN_CERTIFICATES: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
@@ -121,10 +124,17 @@ impl Kubectl {
 
     async fn read_config(&self, context: Option<&str>) -> Result<Target, ReachError> {
         let unknown = |why: String| ReachError::Failed { what: UNKNOWN.to_owned(), why };
+        let file = || config_file(std::env::var("KUBECONFIG").ok().as_deref());
         let words = ["config", "view", "--minify", TEMPLATE].map(str::to_owned);
-        let output = self.ask_by(context, &words, b"", CONFIG_LIMIT).await?;
+        let limit = Duration::from_secs(CONFIG_LIMIT_S);
+        let output = match self.ask_within(limit, context, &words, b"", CONFIG_LIMIT).await {
+            Err(ReachError::TimedOut { limit_s, .. }) => {
+                return Err(unknown(no_answer(context, &file(), limit_s)));
+            }
+            output => output?,
+        };
         if output.succeeded {
-            return read(&output.stdout).map_err(unknown);
+            return read(&output.stdout).map_err(|why| unknown(format!("{why} ({})", file())));
         }
         let why = output.complaint();
         let has_none = context.is_none() && why.contains("current-context must exist");
@@ -132,6 +142,23 @@ impl Kubectl {
         let server = own.ok_or_else(|| unknown(format!("`kubectl config view`: {why}")))?;
         Ok(Target { context: None, server })
     }
+}
+
+/// The files that kubectl reads, for a message.
+fn config_file(variable: Option<&str>) -> String {
+    match variable.filter(|list| !list.is_empty()) {
+        Some(list) => format!("KUBECONFIG={}", base::text::show(list)),
+        None => "~/.kube/config".to_owned(),
+    }
+}
+
+/// Where kubectl does not even print its config: what it waits for, and what shows it.
+fn no_answer(context: Option<&str>, file: &str, limit_s: u64) -> String {
+    let by = context.map(|context| format!(", context {}", base::text::show(context))).unwrap_or_default();
+    format!(
+        "`kubectl config view` ({file}{by}): no answer within {limit_s} s; a credential plugin (`users[].user.exec`) or the \
+         server may hang: try `kubectl version` at the prompt, log in again, or set KUBECONFIG to another file"
+    )
 }
 
 fn elsewhere(first: &Target, now: &Target) -> ReachError {
@@ -184,7 +211,8 @@ fn read(printed: &[u8]) -> Result<Target, String> {
     let text = std::str::from_utf8(printed).map_err(|_| "kubectl's config is no UTF-8".to_owned())?;
     let mut lines = text.trim_end_matches('\n').split('\n');
     let (Some(context), Some(server), None) = (lines.next(), lines.next(), lines.next()) else {
-        return Err("kubectl's config names no server".to_owned());
+        return Err("the current context has no cluster with a `server`; try `kubectl config get-contexts`"
+            .to_owned());
     };
     let context = (!context.is_empty()).then(|| context.to_owned());
     let odd = || "the server in kubectl's config is no plain URL".to_owned();
@@ -231,6 +259,21 @@ mod tests {
             assert!(both(odd).is_err(), "{odd:?}");
         }
         assert!(read(b"a\nhttps://\xff").is_err());
+    }
+
+    #[test]
+    fn a_config_that_cannot_be_used_is_named_with_the_next_step() {
+        assert_eq!(config_file(None), "~/.kube/config");
+        assert_eq!(config_file(Some("")), "~/.kube/config");
+        assert_eq!(config_file(Some("/a:/b")), "KUBECONFIG=/a:/b");
+        assert_eq!(
+            no_answer(Some("prod"), "KUBECONFIG=/a", 20),
+            "`kubectl config view` (KUBECONFIG=/a, context prod): no answer within 20 s; a credential plugin \
+             (`users[].user.exec`) or the server may hang: try `kubectl version` at the prompt, log in again, or set \
+             KUBECONFIG to another file"
+        );
+        let why = read(b"prod\n").unwrap_err();
+        assert!(why.contains("has no cluster") && why.contains("`kubectl config get-contexts`"), "{why}");
     }
 
     #[test]
