@@ -311,7 +311,7 @@ const UNKNOWN: &[&str] = &[
     "postgres://user:p@{X}@host/db",
     "https://me@corp.com:{X}@host/a",
     "https://corp.webhook.office.com/webhookb2/0a1b2c3d-0a1b@0a1b2c3d/IncomingWebhook/{X}/0a1b",
-    "https://outlook.office.com/webhook/0a1b2c3d-0a1b@0a1b2c3d/IncomingWebhook/{X}/0a1b",
+    "https://eu.office.com/webhook/0a1b2c3d-0a1b@0a1b2c3d/IncomingWebhook/{X}/0a1b",
     "https://hooks.zapier.com/hooks/catch/123456/{X}/",
     // Headers, and names within names.
     "Authorization: Negotiate {X}",

@@ -46,7 +46,7 @@ pub(super) fn block(rest: &[u8]) -> Option<Found> {
 const LONGEST_COMMENT: usize = 256;
 
 /// A secret part of a JSON Web Key: `"d": "X"` near `"kty"` or another part that only keys have.
-pub(super) fn of_json(before: &[u8], rest: &[u8]) -> Option<Found> {
+pub(super) fn json_secret(before: &[u8], rest: &[u8]) -> Option<Found> {
     const PARTS: [&[u8]; 7] = [b"dp", b"dq", b"qi", b"d", b"k", b"p", b"q"];
     const MARKS: [&[u8]; 6] = [b"kty", b"crv", b"AQAB", b"dp", b"dq", b"qi"];
     let (b'"' | b'\'') = before.last()? else { return None };

@@ -145,7 +145,7 @@ const ADDRESSES: [&str; 11] = [
     "discord.com/api/v10/webhooks/",
     "discordapp.com/api/webhooks/",
     "webhook.office.com/webhookb2/",
-    "outlook.office.com/webhook/",
+    "office.com/webhook/",
     "hooks.zapier.com/hooks/catch/",
 ];
 /// How a private key in PEM begins in base64, by its kind: as a Secret of Kubernetes holds it, whatever its name.
@@ -196,7 +196,7 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
             .or_else(|| bearer(rest))
             .or_else(|| keys::hash(before, rest))
             .or_else(|| keys::labelled(rest))
-            .or_else(|| keys::of_json(before, rest))
+            .or_else(|| keys::json_secret(before, rest))
             .or_else(|| commands::htpasswd(rest))
             .or_else(|| named(before, rest))
             .or_else(|| commands::netrc(before, rest))

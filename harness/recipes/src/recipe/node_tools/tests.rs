@@ -505,9 +505,9 @@ fn tcp_that_did_not_connect_has_no_rate() {
 
 #[test]
 fn a_step_with_other_gpus_than_it_asked_for_counts_and_one_that_did_not_run_is_no_zero() {
-    let gpu = "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-0)\n";
-    let one = format!("step 1\nvisible 0\n{gpu}status 0 \n");
-    let two = format!("step 2\nvisible 0,1\n{}status 0 \n", gpu.repeat(8));
+    let gpu = |index: usize| format!("GPU {index}: NVIDIA H100 80GB HBM3 (UUID: GPU-{index})\n");
+    let one = format!("step 1\nvisible 0\n{}status 0 \n", gpu(0));
+    let two = format!("step 2\nvisible 0,1\n{}status 0 \n", (0..8).map(gpu).collect::<String>());
     let refused = "step 2\nstatus 1 srun: error: Unable to create step\n";
     let of = |parts: &[&str]| lines(&run_on(&gpu_allocation::SPEC, &format!("{}end\n", parts.concat()), 0));
     let why =
