@@ -64,19 +64,34 @@ struct Numbers {
     seen: u64,
     /// Records whose number another one has.
     copies: u64,
+    /// Records with the highest number so far, which the ones before them have, too.
+    repeats: u64,
+    /// Whether one of those is of another call: NCCL gives all replays of a CUDA graph the number of its next call outside
+    /// of the graph (`ncclProfilerStartTaskEvents` of <https://github.com/NVIDIA/nccl/blob/master/src/plugin/profiler.cc>).
+    is_replayed: bool,
     /// First and last of numbers that came one behind the other.
     runs: BTreeMap<u64, u64>,
     last: u64,
+    /// Bytes and time of the record that has the last one.
+    content: (u64, Option<u64>),
 }
 
 impl Numbers {
     /// Takes the number of a record; true where it begins a run. A copy must not stand for a record that was lost.
-    fn take(&mut self, number: u64, has_room: bool) -> bool {
+    fn take(&mut self, number: u64, content: (u64, Option<u64>), has_room: bool) -> bool {
         self.seen += 1;
-        self.last = self.last.max(number);
+        let before = (self.last, self.content);
+        if number >= self.last {
+            (self.last, self.content) = (number, content);
+        }
         if let Some((_, end)) = self.runs.range_mut(..=number).next_back() {
             if number <= *end {
-                self.copies += 1;
+                if number == before.0 {
+                    self.repeats += 1;
+                    self.is_replayed |= content != before.1;
+                } else {
+                    self.copies += 1;
+                }
                 return false;
             }
             if end.checked_add(1) == Some(number) {
@@ -96,13 +111,19 @@ impl Numbers {
         (self.last - first).saturating_add(1)
     }
 
+    /// Records of a number each, but for copies.
+    fn numbered(&self) -> u64 {
+        if self.is_replayed { self.seen - self.repeats } else { self.seen }
+    }
+
     fn copies(&self) -> u64 {
-        self.copies.max(self.seen.saturating_sub(self.span()))
+        let repeats = if self.is_replayed { 0 } else { self.repeats };
+        (self.copies + repeats).max(self.numbered().saturating_sub(self.span()))
     }
 
     /// Numbers between the first and the last one that no record has.
     fn gaps(&self) -> u64 {
-        self.span().saturating_sub(self.seen - self.copies())
+        self.span().saturating_sub(self.numbered() - self.copies())
     }
 }
 
@@ -192,7 +213,8 @@ impl Tables {
         // Sends and receives of a communicator share a counter.
         let counter = if call.is_p2p { usize::MAX } else { operation };
         let numbers = self.numbers.entry((member, counter)).or_default();
-        self.runs += usize::from(numbers.take(call.number, self.runs < MOST_RUNS));
+        let content = (call.bytes, call.time_us.map(f64::to_bits));
+        self.runs += usize::from(numbers.take(call.number, content, self.runs < MOST_RUNS));
         true
     }
 

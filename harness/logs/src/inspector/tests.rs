@@ -158,6 +158,19 @@ fn damaged_files_are_reported_and_the_sound_part_stands() {
     assert_eq!(found(&long), ["inspector-garbled: 1 line not readable; the first: 1.log:2"]);
 }
 
+/// Each has the number of the next call outside of the graph.
+#[test]
+fn replays_of_a_graph_are_no_copies() {
+    let rate = |us: u32| format!("{:.6}", 4.096 / f64::from(us));
+    let replay =
+        |us: u32| full(2).replace("time_us\":102", &format!("time_us\":{us}")).replace(&rate(102), &rate(us));
+    let text = [full(1), replay(101), replay(105), replay(105), full(2), full(3)].concat();
+    assert_eq!(found(&text), Vec::<String>::new());
+    // A file that is given twice goes back to its first number.
+    let doubled = format!("{text}{text}");
+    assert!(found(&doubled)[0].starts_with("inspector-copies: "), "{:?}", found(&doubled));
+}
+
 #[test]
 fn output_of_other_programs_beside_the_records_is_passed_over() {
     let text = format!("[2026-01-02] epoch 1\n{{'loss': 2.5}}\n{{\"step\": 1}}\n{}\n", full(1));

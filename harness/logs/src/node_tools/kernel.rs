@@ -137,9 +137,10 @@ fn framed(before: &str) -> Option<&str> {
     let front = front.trim();
     // The kernel writes seconds, and which thread or processor a line is from, in brackets, too: `[12345.678901]`, `[T77]`.
     let is_address = front.split('.').count() == 4;
+    let is_level = ["DEBUG", "INFO", "WARN", "WARNING", "ERROR", "CRITICAL"].contains(&front);
     let is_of_kernel = !front.starts_with(|c: char| c.is_ascii_alphabetic())
         || (front.starts_with(['T', 'C']) && front.bytes().skip(1).all(|byte| byte.is_ascii_digit()));
-    (is_name(front) && (is_address || !is_of_kernel) && is_dated(rest)).then_some(front)
+    (is_name(front) && (is_address || !is_of_kernel) && !is_level && is_dated(rest)).then_some(front)
 }
 
 /// The file that grep names before a line, with its colon: it may hold the log of one host.
@@ -312,6 +313,7 @@ mod tests {
             "[ 1.5][T77] ",
             "kern  :err   : [ 1.5] ",
             "[gpu-health] [WARN] XID: ",
+            "[ERROR] 2026-11-20T10:00:01 ",
             "10:00:01 ",
             "nvidia-nvswitch3: S",
             "2026-11-20T10:00:01,1+00:00 ",

@@ -8,8 +8,8 @@ use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Covers, DataCheck, Dim, Files, MetricSpec, Names, RunNoise};
 
-/// In what is said of processors that were not the load's alone.
-const SHARED: &str = "other processes or a quota had";
+/// In what is said of processors that were not the load's alone. In older runs a limit had them.
+const SHARED: &str = "other processes or a ";
 /// Below this part of the processors' time it is the system's own.
 const LEAST_LOST: f64 = 0.05;
 /// A line of a screen.
@@ -95,7 +95,7 @@ fn run(job: &JobInput) -> Output {
     output.metrics.extend(stressed.cpu.map(|rate| CPU.of(dims, rate)));
     if let Some(lost) = stressed.lost.filter(|lost| *lost >= LEAST_LOST) {
         let (percent, limit) = (100.0 * lost, 100.0 * LEAST_LOST);
-        let mut why = format!("{SHARED} {percent:.0} % of the processors, limit {limit:.0} %");
+        let mut why = format!("{SHARED}quota had {percent:.0} % of the processors, limit {limit:.0} %");
         for (at, one) in stressed.busy.iter().enumerate() {
             let before = if at == 0 { "; busiest: " } else { ", " };
             let next = format!("{before}{} {} %", one.name, one.percent);

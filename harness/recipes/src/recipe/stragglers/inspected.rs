@@ -139,11 +139,18 @@ pub(crate) fn from_log(log: &InspectorLog) -> Result<Recorded, String> {
     }
     let ranks = members.iter().map(|(at, member)| -> Result<RecordedRank, String> {
         let rank = u32::try_from(member.rank).map_err(|_| format!("rank {} is out of range", member.rank))?;
+        let recorded = calls.remove(at).unwrap_or_default();
+        let numbers: BTreeSet<u64> = recorded.iter().map(|(number, _)| *number).collect();
+        if numbers.len() < recorded.len() {
+            return Err(format!(
+                "calls of rank {rank} share a number, as replays of a CUDA graph do: no order"
+            ));
+        }
         Ok(RecordedRank {
             rank,
             node: member.host.clone().unwrap_or_else(|| format!("rank {rank}")),
             gpu: None,
-            lengths: lengths(calls.remove(at).unwrap_or_default().into_iter()),
+            lengths: lengths(recorded.into_iter()),
         })
     });
     let ranks = ranks.collect::<Result<Vec<RecordedRank>, String>>()?;

@@ -71,7 +71,9 @@ pub(in crate::recipe) fn find_causes(
 
 /// Whether an exception says why its rank ended: not that others were gone, nor that a signal ended it.
 fn says_why(said: &Said) -> bool {
-    const OF_OTHERS: [&str; 7] = [
+    const OF_OTHERS: [&str; 8] = [
+        // Of a rank's workers, as torchrun ends the rank: `_utils/signal_handling.py` of torch.utils.data.
+        "killed by signal: Terminated",
         "KeyboardInterrupt",
         "SignalException",
         "SystemExit",
@@ -297,7 +299,12 @@ mod tests {
         assert_eq!(failed(others.clone() + &key), ("exception".to_owned(), None));
         // Others ended what hung.
         let late = ("desync".to_owned(), Some("n2".to_owned()));
-        assert_eq!(failed(others.clone() + &raised("KeyboardInterrupt: ")), late);
+        for ended in [
+            "KeyboardInterrupt: ",
+            "RuntimeError: DataLoader worker (pid 77) is killed by signal: Terminated. ",
+        ] {
+            assert_eq!(failed(others.clone() + &raised(ended)), late, "{ended}");
+        }
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub(super) fn first_failure(mut all: Vec<Raised<'_>>) -> Option<Failure> {
         };
         match first.failure.cause.as_str() {
             GPU_ERROR => other.failure.cause == GPU_ERROR && other.failure.node != first.failure.node,
+            // torchrun may have been ended before it reported the rank whose GPU failed.
+            _ if other.failure.cause == GPU_ERROR => other.by != first.by,
             _ => other.is_sure && !other.is_victim && other.by != first.by && is_close,
         }
     };
@@ -206,6 +208,8 @@ mod tests {
         assert_eq!(failed([&killed, &block(-9, "n2", 9, 52)]), expected("rank-died", None));
         let lost = "torch.distributed.DistBackendError: NCCL error: Connection closed by remote peer n1";
         assert_eq!(failed([&killed, &raised(9, lost, "n2", 52)]), expected("rank-died", Some("n1")));
+        let unreported = "[rank9]: RuntimeError: CUDA error: uncorrectable ECC error encountered\n";
+        assert_eq!(failed([&killed, unreported]), expected("rank-died", None));
         // The same error on both is not the hardware of one.
         let both = raised(3, "RuntimeError: CUDA error: uncorrectable ECC error encountered", "n1", 9);
         assert_eq!(failed([&both, &gpu]), expected("gpu-error", None));
