@@ -33,7 +33,7 @@ fn acceptance_on_day_one_decides_every_healthy_node() {
 fn faults_are_named_on_day_one_and_innocents_are_not() {
     let day_one = day_one();
     let nics = day_one.inventory(7).expect("an inventory").instance.nics;
-    for kind in ["gpu", "nic", "nvlink", "node"] {
+    for kind in ["gpu", "nic", "port", "nvlink", "node"] {
         let injected = draw(kind, 7, &nics, 1);
         let folder = tempfile::tempdir().expect("a folder");
         let summary = day_one.run(7, &injected.faults, 1, folder.path()).expect("a run");

@@ -127,7 +127,6 @@ pub fn draw(kind: &str, nodes: usize, nics: &[String], seed: u64) -> Injected {
     let nic = draws.whole() as usize % nics.len();
     let mut made = Injected { faults: Vec::new(), guilty: Vec::new() };
     let gpus: BTreeSet<String> = (0..8).map(|gpu| format!("gpu{gpu}")).collect();
-    let all_nics: BTreeSet<String> = nics.iter().cloned().collect();
     let node: BTreeSet<String> = ["node".to_owned()].into();
     match kind {
         "gpu" | "two gpus" => {
@@ -152,7 +151,8 @@ pub fn draw(kind: &str, nodes: usize, nics: &[String], seed: u64) -> Injected {
             let left = left(&mut draws);
             let fault = if kind == "port" { format!("port-slow={left}") } else { "no-gdrdma".to_owned() };
             made.faults.push(format!("{one}:{fault}"));
-            made.guilty.push((one, all_nics));
+            // All NICs of a node are one fault.
+            made.guilty.push((one, ["fabric".to_owned()].into()));
         }
         "nvlink" | "nvlink of two nodes" => {
             for at in [one, other].into_iter().take(if kind == "nvlink" { 1 } else { 2 }) {
