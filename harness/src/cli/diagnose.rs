@@ -101,7 +101,11 @@ fn report_sets(home: &Home, word: &Path) -> Result<Option<Vec<ReportSet>>, Error
     if word.exists() && !is_folder_of_run {
         return Ok(None);
     }
-    let run = stored::open(home, text).map_err(Error::Usage)?;
+    // A name that is neither may be that of a file in another folder.
+    let run = stored::open(home, text).map_err(|why| match why.starts_with("no run") {
+        true => Error::Usage(format!("no file `{}`, and {why}", show(text))),
+        false => Error::Usage(why),
+    })?;
     let cases = run.plan.cases.iter().map(|case| {
         let raw = run.folder().join("cases").join(&case.name).join("raw");
         let folders = case.jobs.iter().map(|job| raw.join(&job.name)).filter(|folder| folder.is_dir());
