@@ -68,7 +68,7 @@ const EXAMPLES: [(&str, &str); 13] = [
     ("shared", "write `shared = \"/fsx/harness\"`, a folder that all nodes see"),
     ("via", "write `via = \"slurm\"`, or `\"ssh\"`, or `\"kubernetes\"`"),
     ("image", "write `image = \"REGISTRY/IMAGE:TAG\"`"),
-    ("recipes", "write `recipes = [\"nccl_tests\"]`; `harness recipe --help` names all"),
+    ("recipes", "write `recipes = [\"nccl_tests\"]`, or the recipes that give the metrics"),
 ];
 
 /// The key, the value as typed, and the suggestion.
