@@ -9,12 +9,23 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         return None;
     }
     let likeness = |candidate: &str| strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase());
+    let is_near = |candidate: &str| likeness(candidate) > 0.8 || is_swapped(word, candidate);
     candidates
         .into_iter()
-        .map(|candidate| (likeness(candidate), candidate))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
+        .filter(|&candidate| is_near(candidate))
+        .max_by(|&a, &b| likeness(a).total_cmp(&likeness(b)))
+}
+
+/// Whether two letters beside each other are swapped: in words of three letters no other measure finds it.
+fn is_swapped(word: &str, candidate: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    candidate.len() == word.len()
+        && sorted(word) == sorted(candidate)
+        && strsim::damerau_levenshtein(word, candidate) == 1
 }
 
 /// The same of nodes, suites and instances. One that begins with the word comes first, and one with another number is another
@@ -78,6 +89,8 @@ mod tests {
         assert_eq!(nearest("all_redcue", words), Some("all_reduce"));
         assert_eq!(nearest("Scater", words), Some("scatter"));
         assert_eq!(nearest("xyz", words), None);
+        assert_eq!(nearest("nwe", ["new", "old"]), Some("new"), "two letters of three are swapped");
+        assert_eq!(nearest("wen", ["new", "old"]), None, "three letters are in other places");
     }
 
     #[test]

@@ -303,8 +303,8 @@ pub(crate) fn hardware_unread(partners: &[String], run: &str) -> String {
 
 pub(crate) fn no_partners(inventory: &str, others: &[String]) -> String {
     format!(
-        "no passing run between nodes of `{inventory}` that vouches for another node, suspects aside: name known-good \
-         nodes with `--partners RANGE`, or compare the new nodes with each other with `--partners none`: {}",
+        "no passing run shows that a node of `{inventory}` beside the new ones is good, suspects aside; name good ones of {} \
+         with `--partners RANGE`, or compare the new nodes with each other: `--partners none`",
         nodeset::fold(others)
     )
 }

@@ -10,7 +10,9 @@ use base::text::{SIMULATED, count, shorten, show};
 use clap::Args;
 use model::artefact::Culprit;
 use std::fmt::Write;
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
 use store::{Home, Stored};
 use verdict::compare::{Changed, Comparison, Effect, NumberGroup, PartChanged, Side, VerdictGroup, compare};
 use verdict::history::past::{self, Run};
@@ -72,9 +74,24 @@ fn one_run(home: &Home, word: &str) -> String {
 
 /// The run, and what holds its folder while its numbers are read.
 fn read(home: &Home, word: &str) -> Result<(Run, Stored), String> {
+    if is_other_file(Path::new(word)) {
+        return Err(format!(
+            "`{}` is neither a run nor a bundle; two profiler reports: `harness recipe diff --input A B`; two logs of \
+             trainings: `harness logs steps A B`",
+            word.escape_debug()
+        ));
+    }
     let stored = stored::open_results(home, word)?;
     let run = past::run(stored.folder()).map_err(|why| format!("`{word}`: {why}"))?;
     Ok((run, stored))
+}
+
+/// Whether it is a file that does not begin as bundles do, with gzip's two bytes.
+fn is_other_file(path: &Path) -> bool {
+    let mut begin = [0_u8; 2];
+    path.is_file()
+        && File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
+        && begin != [0x1f, 0x8b]
 }
 
 /// So many of a kind are shown, unless all are requested.

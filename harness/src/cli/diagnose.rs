@@ -7,9 +7,11 @@ use crate::memory;
 use crate::publish::RemoteInputs;
 use crate::session::stored;
 use crate::stats::Exporting;
+use base::text::show;
 use clap::Args;
 use model::exit_code;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use store::Home;
@@ -49,6 +51,12 @@ pub(super) struct DiagnoseArgs {
 }
 
 pub(super) fn run(args: &DiagnoseArgs) -> Result<i32, Error> {
+    if let Some(log) = args.inputs.iter().find(|path| is_log(path)) {
+        let log = show(&log.display().to_string());
+        return Err(Error::Usage(format!(
+            "`{log}` is text, not a profiler report; a log of a training: `harness logs steps {log}`; others: `harness help logs`"
+        )));
+    }
     let names = RemoteInputs::open(&args.inputs)?;
     let sets = match names.paths.as_slice() {
         [one] => report_sets(&home()?, one)?.unwrap_or_else(|| vec![(None, vec![one.clone()])]),
@@ -70,6 +78,22 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<i32, Error> {
     Ok(diagnose::run(&order, &mut io::stdout(), &mut io::stderr()))
 }
 
+/// Endings of what programs print.
+const LOGS: [&str; 4] = ["err", "log", "out", "txt"];
+/// The beginning of a file that is looked at, in bytes.
+const BEGINNING: u64 = 4096;
+
+/// Whether it is a file that has the name and the letters of a log: databases have NUL at their beginning.
+fn is_log(path: &Path) -> bool {
+    let is_named = path.extension().is_some_and(|ending| LOGS.iter().any(|log| ending == *log));
+    if !is_named || !path.is_file() {
+        return false;
+    }
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut begin));
+    read.is_ok() && !begin.is_empty() && !begin.contains(&0)
+}
+
 /// The reports of each case of a run; `None` where the word names none.
 fn report_sets(home: &Home, word: &Path) -> Result<Option<Vec<ReportSet>>, Error> {
     let Some(text) = word.to_str() else { return Ok(None) };
@@ -77,7 +101,11 @@ fn report_sets(home: &Home, word: &Path) -> Result<Option<Vec<ReportSet>>, Error
     if word.exists() && !is_folder_of_run {
         return Ok(None);
     }
-    let run = stored::open(home, text).map_err(Error::Usage)?;
+    // A name that is neither may be that of a file in another folder.
+    let run = stored::open(home, text).map_err(|why| match why.starts_with("no run") {
+        true => Error::Usage(format!("no file `{}`, and {why}", show(text))),
+        false => Error::Usage(why),
+    })?;
     let cases = run.plan.cases.iter().map(|case| {
         let raw = run.folder().join("cases").join(&case.name).join("raw");
         let folders = case.jobs.iter().map(|job| raw.join(&job.name)).filter(|folder| folder.is_dir());

@@ -67,6 +67,13 @@ const VALUES: [(&str, &str); 9] = [
     ("<METRIC>", "write a metric, such as `nccl.busbw`"),
 ];
 
+/// Of `isolate`, which takes the suite of a run.
+const SUITE_OF_RUN: &str = "`harness list` names suites; `--run latest` takes that of the newest run";
+/// Of `replay`.
+const STAGE: &str = "`--from judge` judges it again, `--from report` prints it";
+/// Of `logs`, whose files come after their kind.
+const KIND_OF_LOG: &str = "name the kind first: `harness logs steps FILE` for a training, `nccl`, `nccl-tests` or `node` for others";
+
 /// The verb that was typed, or the verb of a verb, and how it is typed.
 pub(super) fn typed_verb<'a>(command: &'a Command, args: &[OsString]) -> (&'a Command, String) {
     let mut verb = command;
@@ -131,13 +138,20 @@ pub(super) fn explained(mut error: clap::Error, verb: &Command) -> clap::Error {
             error
         }
         ErrorKind::ValueValidation => number(error),
-        ErrorKind::InvalidValue | ErrorKind::MissingRequiredArgument => missing(error),
+        ErrorKind::InvalidValue | ErrorKind::MissingRequiredArgument => missing(error, verb),
+        // A file where the kind of log stands.
+        ErrorKind::InvalidSubcommand
+            if verb.get_name() == "logs" && error.get(ContextKind::SuggestedSubcommand).is_none() =>
+        {
+            error.insert(ContextKind::Suggested, tip(KIND_OF_LOG));
+            error
+        }
         _ => error,
     }
 }
 
 /// What was left out is named with what can stand there.
-fn missing(mut error: clap::Error) -> clap::Error {
+fn missing(mut error: clap::Error, verb: &Command) -> clap::Error {
     let is_left_out = match error.get(ContextKind::InvalidValue) {
         Some(ContextValue::String(value)) => value.is_empty(),
         _ => true,
@@ -148,8 +162,11 @@ fn missing(mut error: clap::Error) -> clap::Error {
         _ => None,
     };
     let name = first.and_then(|argument| argument.split(' ').next()).unwrap_or_default();
-    let tips =
-        VALUES.iter().find(|(needs, _)| is_left_out && *needs == name).map(|(_, instead)| tip(instead));
+    let tips = match (verb.get_name(), name) {
+        ("isolate", "--suite") if is_left_out => Some(tip(SUITE_OF_RUN)),
+        ("replay", "--from") if is_left_out => Some(tip(STAGE)),
+        _ => VALUES.iter().find(|(needs, _)| is_left_out && *needs == name).map(|(_, instead)| tip(instead)),
+    };
     if let Some(tips) = tips {
         error.insert(ContextKind::Suggested, tips);
     }
@@ -221,6 +238,10 @@ mod tests {
             ("harness isolate", "tip: `harness list` names suites"),
             ("harness baseline propose", "tip: `harness runs list` lists runs"),
             ("harness compare", "tip: `harness runs list` lists runs"),
+            ("harness isolate", "; `--run latest` takes that of the newest run"),
+            ("harness logs train.out", "tip: name the kind first: `harness logs steps FILE` for a training"),
+            ("harness logs step train.out", "a similar subcommand exists: 'steps'"),
+            ("harness replay", "tip: `--from judge` judges it again"),
             ("harness history", "tip: write a metric, such as `nccl.busbw`"),
         ] {
             let answer = answer(line);

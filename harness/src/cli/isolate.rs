@@ -45,9 +45,12 @@ pub(super) struct IsolateArgs {
     /// The suite that failed, by name or path; that of --run where absent
     #[arg(long, value_name = "NAME|PATH", required_unless_present_any = ["resume", "run"])]
     suite: Option<String>,
-    /// The cluster, by name or path
+    /// The cluster, by name or path; that of --run where absent
     #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
     inventory: String,
+    /// Whether the command line names it.
+    #[arg(skip)]
+    pub(super) is_inventory_typed: bool,
     /// Look among these nodes of the inventory only, such as `p5-[001-032]` or `@group`; those of --run where absent
     #[arg(long, value_name = "RANGE")]
     nodes: Option<String>,
@@ -142,6 +145,7 @@ impl IsolateArgs {
             catalogue,
             suite: self.suite,
             inventory: self.inventory,
+            is_inventory_typed: self.is_inventory_typed,
             nodes: self.nodes,
             exclude_nodes: self.exclude_nodes,
             budget: self.budget,

@@ -2,6 +2,7 @@
 
 use super::columns::columns;
 use super::{duration, home, retention};
+use crate::accept::certificate_files;
 use crate::error::Error;
 use crate::report::culprit_line::next_command;
 use crate::session::stored;
@@ -137,7 +138,7 @@ fn list(home: &Home, format: &str) -> i32 {
                 line.to_string() + "\n"
             })
             .collect(),
-        _ if rows.is_empty() => "no runs here yet\n".to_owned(),
+        _ if rows.is_empty() => none_yet(home),
         _ => {
             let head = ["run", "state", "suites", "inventory", "nodes"].map(str::to_owned).to_vec();
             let cells = rows.iter().map(|row| {
@@ -148,6 +149,16 @@ fn list(home: &Home, format: &str) -> i32 {
     };
     print(&text);
     exit_code::PASSED
+}
+
+/// Where runs come from, and how those of an acceptance, which lie apart, are read.
+fn none_yet(home: &Home) -> String {
+    let of_delivery = certificate_files::folders_of_runs(&home.path().join("deliveries")).pop();
+    let of_delivery = of_delivery.map(|folder| {
+        let folder = show(&folder.display().to_string());
+        format!("; those of a delivery: `harness history --suspects --runs {folder}`")
+    });
+    format!("no runs here yet; make one with `harness run --suite NAME`{}\n", of_delivery.unwrap_or_default())
 }
 
 fn show_run(home: &Home, args: &ShowArgs) -> Result<i32, Error> {

@@ -198,8 +198,11 @@ fn parsed(args: Vec<OsString>) -> Result<Verb, Refused> {
     };
     let prepared = |verb| settings.apply(together::without_refused(page(libtest_words(verb))));
     let command = command.mut_subcommand(&*first, prepared);
-    let (verb, matches) = parse::<Verb>(command.clone(), args).map_err(Refused::Printed)?;
+    let (mut verb, matches) = parse::<Verb>(command.clone(), args).map_err(Refused::Printed)?;
     let of_verb = command.find_subcommand(&*first).zip(matches.subcommand_matches(&first));
+    if let (Verb::Isolate(args), Some((_, matches))) = (&mut verb, of_verb) {
+        args.is_inventory_typed = matches.value_source("inventory") == Some(ValueSource::CommandLine);
+    }
     let why = of_verb.and_then(|(verb, matches)| {
         let given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
         let is_run = verb.get_arguments().any(|argument| argument.get_id() == MEANINGLESS[0]);

@@ -19,7 +19,7 @@ use model::artefact::{JobOutcome, Plan, Probe};
 use model::exit_code;
 use model::fault::NodeFault;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use store::{self, Home, Store, Stored};
 use verdict::isolate::cost_estimate::cost_estimate;
 use verdict::isolate::evidence::{self, Evidence, EvidenceLine};
@@ -354,11 +354,15 @@ fn unexplained_nodes(
         messages::evidence(output, inventory, &found.run, evidence);
         return Err(end());
     }
-    output.print(format_args!(
-        "evidence: culprits that run {} names: {}; they do not explain the whole failure",
-        found.run,
-        evidence.lines.len()
-    ));
+    if !found.has_failed && evidence.lines.is_empty() {
+        output.print(format_args!("evidence: none, run {} has no failure on these nodes", found.run));
+    } else {
+        output.print(format_args!(
+            "evidence: culprits that run {} names: {}; they do not explain the whole failure",
+            found.run,
+            evidence.lines.len()
+        ));
+    }
     messages::hints(output, &evidence.hints);
     // What is known to be bad is no part of the search.
     let known: BTreeSet<&str> = evidence.lines.iter().map(|line| line.node.as_str()).collect();
@@ -399,7 +403,10 @@ fn as_in_its_run(home: &Home, request: &IsolationRequest) -> Result<IsolationReq
     };
     request.suite = Some(suite.clone());
     let default = RunOptions::default();
-    if request.inventory == default.inventory {
+    // A path to the same inventory stays: by its name alone it may not be found.
+    let is_its_own =
+        Path::new(&request.inventory).file_stem().is_some_and(|stem| stem == plan.inventory.as_str());
+    if !request.is_inventory_typed && !is_its_own {
         request.inventory = plan.inventory.clone();
     }
     if plan.simulated && request.sim_faults.is_empty() && request.seed == default.seed {

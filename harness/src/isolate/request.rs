@@ -11,6 +11,8 @@ pub(crate) struct IsolationRequest {
     /// By name or path, as is `inventory`; absent where `resume` is given.
     pub suite: Option<String>,
     pub inventory: String,
+    /// Whether a person typed it: a default of the settings or of the shell gives way to that of the run that is named.
+    pub is_inventory_typed: bool,
     pub nodes: Option<String>,
     pub exclude_nodes: Option<String>,
     /// Node-hours.

@@ -155,7 +155,8 @@ fn launch(
         if !real.is_empty() {
             let choice = real.join(" or --inventory ");
             eprintln!(
-                "note: no inventory was named, so this run is simulated; for a cluster: --inventory {choice}"
+                "note: inventory `{}` is a simulated cluster; for a real one: --inventory {choice}",
+                options.inventory
             );
         }
     }

@@ -2,7 +2,7 @@
 //! names the right word.
 
 /// The key as typed, a key that the table must know for the suggestion to hold, and the suggestion.
-const KEYS: [(&str, &str, &str); 35] = [
+const KEYS: [(&str, &str, &str); 45] = [
     ("timeout", "limit_s", "write `limit_s`, in seconds"),
     ("timeout_s", "limit_s", "write `limit_s`, in seconds"),
     ("time_limit", "limit_s", "write `limit_s`, in seconds"),
@@ -42,10 +42,20 @@ const KEYS: [(&str, &str, &str); 35] = [
     ("gers", "gpus", "write `gpus`"),
     ("key", "config", "write `config`, a configuration of ssh that names it"),
     ("partition", "heartbeat_timeout_s", "only `via = \"slurm\"` has it"),
+    ("partition", "reach", "write it into `[reach]`"),
+    ("account", "reach", "write it into `[reach]`"),
+    ("qos", "reach", "write it into `[reach]`"),
+    ("via", "reach", "write it into `[reach]`"),
+    ("user", "reach", "write it into `[reach]`"),
+    ("login", "reach", "write it into `[reach]`"),
+    ("shared", "paths", "write it into `[paths]`"),
+    ("nccl_tests", "paths", "write it into `[paths]`"),
+    ("mpirun", "paths", "write it into `[paths]`"),
+    ("image", "container", "write it into `[container]`"),
 ];
 
 /// Keys that must stand, and how they are written.
-const EXAMPLES: [(&str, &str); 12] = [
+const EXAMPLES: [(&str, &str); 13] = [
     ("about", "write `about = \"what it shows\"`"),
     ("instance", "write `instance = \"p5\"`"),
     ("case", "write `[[case]]`"),
@@ -58,6 +68,7 @@ const EXAMPLES: [(&str, &str); 12] = [
     ("shared", "write `shared = \"/fsx/harness\"`, a folder that all nodes see"),
     ("via", "write `via = \"slurm\"`, or `\"ssh\"`, or `\"kubernetes\"`"),
     ("image", "write `image = \"REGISTRY/IMAGE:TAG\"`"),
+    ("recipes", "write `recipes = [\"nccl_tests\"]`, or the recipes that give the metrics"),
 ];
 
 /// The key, the value as typed, and the suggestion.

@@ -16,6 +16,15 @@ pub struct Source<'a> {
     broken: BTreeSet<usize>,
 }
 
+/// The line as it should be, where toml reports that a text has no quotes and nothing but a key and that text stands there.
+fn quoted(message: &str, line: &str) -> Option<String> {
+    let (key, value) =
+        line.split_once('=').filter(|_| message.starts_with("string values must be quoted"))?;
+    let (key, value) = (key.trim(), value.trim());
+    let is_plain = !value.is_empty() && !line.contains(['"', '\'', '#', '{', '}', '\\', '`']);
+    is_plain.then(|| format!("{key} = \"{value}\""))
+}
+
 impl<'a> Source<'a> {
     /// `errors` are toml's own; they are reported with the others.
     pub(crate) fn new(text: &'a str, file: &'a str, errors: &[toml::de::Error]) -> Source<'a> {
@@ -25,8 +34,18 @@ impl<'a> Source<'a> {
         for error in errors {
             let (line, column) = source.place(error.span().unwrap_or_default().start);
             let message = error.message().lines().collect::<Vec<_>>().join(", ");
-            source.diagnostics.borrow_mut().push(Diagnostic::at(file, line, column, message));
-            source.broken.insert(line);
+            let is_rest = !source.broken.insert(line);
+            let quoted = quoted(&message, text.lines().nth(line.saturating_sub(1)).unwrap_or_default());
+            let diagnostics = source.diagnostics.get_mut();
+            // What stands behind a text without quotes is no error of its own.
+            if is_rest && diagnostics.iter().any(|one| one.line == line && one.suggestion.is_some()) {
+                continue;
+            }
+            let diagnostic = Diagnostic::at(file, line, column, message);
+            diagnostics.push(match quoted {
+                Some(line) => diagnostic.suggest(format!("write `{line}`")),
+                None => diagnostic,
+            });
         }
         source
     }

@@ -37,8 +37,9 @@ pub(super) fn section(context: &Context, out: &mut dyn Write) -> io::Result<()> 
     writeln!(out, "<section class=\"card\" id=\"windows\">\n<h2>Failing windows</h2>")?;
     writeln!(
         out,
-        "<p class=\"legend\"><span class=\"lane r\"></span> NVTX ranges <span class=\"lane n\"></span> calls of NCCL <span \
-         class=\"lane c\"></span> communication on GPUs <span class=\"lane v\"></span> computing and copies</p>"
+        "<p class=\"legend\"><span class=\"key\"><span class=\"lane r\"></span> NVTX ranges</span> <span class=\"key\"><span \
+         class=\"lane n\"></span> calls of NCCL</span> <span class=\"key\"><span class=\"lane c\"></span> communication on \
+         GPUs</span> <span class=\"key\"><span class=\"lane v\"></span> computing and copies</span></p>"
     )?;
     for (case, read) in traces.iter().take(MOST_CASES) {
         let file = format!("cases/{case}/trace.json");
