@@ -41,7 +41,7 @@ pub(crate) fn cost_estimate(cost_estimate: &CostEstimate, budget: Option<f64>) -
         )
     }));
     lines.push(format!(
-        "expected: runs {} to {}, node-hours {:.2} to {:.2} (all are good; every stage twice, and two searches)",
+        "expected: runs {} to {}, node-hours {:.2} to {:.2} (all are good; with every repeat, retry and search)",
         cost_estimate.best.runs,
         cost_estimate.worst.runs,
         cost_estimate.best.node_hours,
@@ -152,6 +152,12 @@ pub(crate) fn over_budget(needed: f64) -> String {
 /// Why nodes are not decided where the budget runs out.
 pub(crate) fn budget_spent(needed: f64, used: f64, budget: f64) -> String {
     format!("the next run needs about {needed:.2} node-hours; used {used:.2} of the budget of {budget}")
+}
+
+/// What a repeat of near misses is for, in the certificate.
+pub(crate) fn repeat(at: usize, of: usize, cases: &BTreeSet<String>) -> String {
+    let cases = cases.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    format!("repeat {at} of at most {of} of what narrowly missed its baseline: {cases}")
 }
 
 pub(crate) fn unprobed(why: &str) -> String {

@@ -12,6 +12,7 @@ mod node_ranges;
 pub mod node_status;
 pub mod pairing;
 pub mod pseudonyms;
+pub mod repeats;
 pub mod schedule;
 mod site_forms;
 pub mod site_names;
@@ -31,5 +32,7 @@ mod message_tests;
 mod privacy_tests;
 #[cfg(test)]
 mod refusal_tests;
+#[cfg(test)]
+mod repeats_tests;
 #[cfg(test)]
 mod tests;
