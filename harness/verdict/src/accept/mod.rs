@@ -1,8 +1,8 @@
 //! Acceptance of new nodes: the stages of a suite, which nodes run together in them, and the result of each node.
 //! Pure; `harness/src/accept` makes and stores the runs.
 //!
-//! A node is accepted only where every assertion of every stage passed for it. One that failed goes no further, and
-//! an inconclusive one is neither accepted nor rejected.
+//! A node is accepted only where every assertion of every stage passed for it. One that failed goes no further. A narrow miss
+//! of a baseline is repeated; otherwise an inconclusive node is neither accepted nor rejected.
 
 pub mod attribution;
 pub mod certificate;
