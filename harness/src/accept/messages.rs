@@ -2,6 +2,7 @@
 //! measured, and errors. `accept` prints them.
 
 use super::cost_estimate::CostEstimate;
+use super::rejection_line::rejection_line;
 use base::nodeset;
 use base::text::{command_line, count, duration};
 use model::artefact::acceptance::{Acceptance, StageRecord};
@@ -88,12 +89,7 @@ pub(crate) fn outcome_code(of: &Acceptance) -> i32 {
 pub(crate) fn conclusion(of: &Acceptance, certificate: &Path, copied: Option<(usize, &Path)>) -> Vec<String> {
     let mut lines = Vec::new();
     for one in &of.rejected {
-        lines.extend(one.culprits.iter().map(|culprit| {
-            format!(
-                "rejected at {}: {} {} {} {}: {}",
-                one.stage, culprit.code, culprit.severity, one.node, culprit.part, culprit.evidence
-            )
-        }));
+        lines.extend(one.culprits.iter().map(|culprit| rejection_line(one, culprit)));
     }
     // One kind of fault may reject a hundred nodes: the commands are those of the first few.
     let codes: BTreeSet<&str> =

@@ -13,6 +13,7 @@ pub(crate) mod message_tests;
 mod messages;
 mod partners;
 mod placement;
+mod rejection_line;
 mod repeats;
 pub(crate) mod request;
 mod soak;
