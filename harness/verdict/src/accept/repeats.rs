@@ -38,7 +38,11 @@ impl Schedule {
         repeat: usize,
     ) -> OpenNodes {
         self.withdraw_named(stage, result);
-        self.settle_named(stage, &near_misses, result);
+        // Whoever is only compared with has passed before: one narrow miss decides nothing there either.
+        let missed = result.node_statuses.iter().filter(|(_, node_status)| node_status.is_near_miss());
+        let missed = missed.map(|(node, node_status)| Open::new(result, node, node_status));
+        let tried: Vec<Open> = near_misses.iter().cloned().chain(missed).collect();
+        self.settle_named(stage, &tried, result);
         let mut open = OpenNodes::default();
         for one in near_misses {
             if !self.is_in(&one.node) {

@@ -75,6 +75,22 @@ fn what_a_repeat_shows_besides_is_not_hidden_by_its_passes() {
 }
 
 #[test]
+fn a_node_that_is_only_compared_with_answers_for_a_failure_and_not_for_a_narrow_miss() {
+    let compared = |mut of_third: NodeStatus| {
+        let mut schedule = schedule(3, 0);
+        let first = [("n1", missed(&["n2"])), ("n2", missed(&["n1"])), ("n3", passed())];
+        let open = schedule.first(Stage::Pairs, &result(&first, &[]));
+        let open = schedule.near_misses(open);
+        of_third.bad[0].is_own = true;
+        let statuses = [("n1", passed()), ("n2", passed()), ("n3", of_third)];
+        schedule.repeated(Stage::Pairs, open.near_misses, &result(&statuses, &[]), 1);
+        schedule.is_in("n3")
+    };
+    assert!(compared(missed(&[])));
+    assert!(!compared(not_passed(Status::Fail, &[])));
+}
+
+#[test]
 fn only_narrow_misses_are_repeated() {
     let mut schedule = schedule(4, 0);
     let mut mixed = missed(&[]);
