@@ -77,7 +77,10 @@ fn five_slow_faults_are_each_found_with_their_moment_and_a_delivery_killed_three
     assert_eq!(rejected(&of_whole), five_found(), "{}", whole.all());
     let kept = ["p5-033", "p5-036", "p5-039", "p5-040", "p5-042"];
     assert_eq!(of_whole["accepted"], serde_json::json!(kept));
-    assert!(whole.stdout.contains("in the soak from 40 min on, window 1 of 14"), "{}", whole.all());
+    let throttles = of_whole["rejected"][0]["culprits"][0]["evidence"].as_str().expect("evidence");
+    assert!(throttles.ends_with("in the soak from 40 min on, window 1 of 14"), "{throttles}");
+    let lines = whole.stdout.lines().filter(|line| line.starts_with("rejected at "));
+    assert!(lines.clone().count() >= 5 && lines.clone().all(|line| line.len() <= 120), "{}", whole.all());
     let soak = &of_whole["soak"];
     assert_eq!((&soak["windows"], &soak["judged"]), (&14.into(), &14.into()));
     assert_eq!(soak["completed"], "p5-[033,036,039-040,042]");

@@ -28,6 +28,19 @@ fn is_swapped(word: &str, candidate: &str) -> bool {
         && strsim::damerau_levenshtein(word, candidate) == 1
 }
 
+/// So many candidates, the most like `word` first, where none need be like it enough for a guess.
+pub fn most_alike<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    most: usize,
+) -> Vec<&'a str> {
+    let word: String = word.to_lowercase().chars().take(LONGEST).collect();
+    let likeness = |candidate: &'a str| (strsim::jaro_winkler(&word, &candidate.to_lowercase()), candidate);
+    let mut alike: Vec<(f64, &'a str)> = candidates.into_iter().map(likeness).collect();
+    alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+    alike.into_iter().take(most).map(|(_, candidate)| candidate).collect()
+}
+
 /// The same of nodes, suites and instances. One that begins with the word comes first, and one with another number is another
 /// thing: it is no slip.
 pub fn nearest_name<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -67,7 +80,7 @@ pub fn within<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{nearest, nearest_name, within};
+    use super::{most_alike, nearest, nearest_name, within};
 
     #[test]
     fn another_number_is_another_thing_and_a_longer_name_comes_first() {
@@ -91,6 +104,13 @@ mod tests {
         assert_eq!(nearest("xyz", words), None);
         assert_eq!(nearest("nwe", ["new", "old"]), Some("new"), "two letters of three are swapped");
         assert_eq!(nearest("wen", ["new", "old"]), None, "three letters are in other places");
+    }
+
+    #[test]
+    fn the_most_alike_come_first_though_none_is_near() {
+        let words = ["hang", "nic-slow", "nic-dead", "gpu-slow"];
+        assert_eq!(most_alike("nic", words, 2), ["nic-slow", "nic-dead"]);
+        assert_eq!(most_alike("", words, 9).len(), 4);
     }
 
     #[test]

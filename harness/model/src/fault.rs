@@ -490,7 +490,10 @@ impl Fault {
             let near = base::suggest::nearest(kind, kinds.iter().copied());
             return Err(match near {
                 Some(near) => format!("unknown fault `{kind}`; did you mean `{near}`?"),
-                None => format!("unknown fault `{kind}`; known: `{}`", kinds.join("`, `")),
+                None => format!(
+                    "unknown fault `{kind}`; the nearest: `{}`; `harness list --print sim-faults` lists all",
+                    base::suggest::most_alike(kind, kinds, 3).join("`, `")
+                ),
             });
         };
         if form.contains('=') != value.is_some()

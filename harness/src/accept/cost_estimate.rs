@@ -5,7 +5,9 @@ use super::acceptance_session::{AcceptanceSession, Sets};
 use super::soak_windows::window_suite;
 use crate::report::{estimate_s, node_hours};
 use config::suite::Suite;
+use model::artefact::{PlannedBaseline, PlannedCase};
 use std::collections::BTreeSet;
+use verdict::accept::repeats::MOST_REPEATS;
 use verdict::accept::stages::Stage;
 use verdict::isolate::cost_estimate::cost_estimate;
 use verdict::isolate::{Fleet, Next, next};
@@ -31,7 +33,8 @@ pub(crate) struct Cost {
     pub node_hours: f64,
 }
 
-/// The most is every stage made twice on all nodes, and two isolations, each of two faults among much noise.
+/// The most is every stage made twice on all nodes, both repeats of what has baselines, and two isolations, each of two faults
+/// among much noise.
 pub(crate) fn estimate(accepting: &AcceptanceSession) -> CostEstimate {
     let mut cost_estimate =
         CostEstimate { stages: Vec::new(), best: Cost::default(), worst: Cost::default() };
@@ -52,12 +55,28 @@ pub(crate) fn estimate(accepting: &AcceptanceSession) -> CostEstimate {
         cost_estimate.best.node_hours += hours;
         cost_estimate.worst.runs += 2 * windows;
         cost_estimate.worst.node_hours += 2.0 * hours;
+        let repeated = repeated_node_hours(&plan.cases);
+        if *stage != Stage::Soak && repeated > 0.0 {
+            cost_estimate.worst.runs += MOST_REPEATS;
+            cost_estimate.worst.node_hours += MOST_REPEATS as f64 * repeated;
+        }
         if matches!(stage, Stage::Groups | Stage::All) {
             cost_estimate.worst.runs += isolation.runs;
             cost_estimate.worst.node_hours += isolation.node_hours;
         }
     }
     cost_estimate
+}
+
+/// Of the cases that a narrow miss would repeat.
+fn repeated_node_hours(cases: &[PlannedCase]) -> f64 {
+    let has_bounds = |case: &&PlannedCase| {
+        case.assertions.iter().any(|assertion| {
+            let baseline = &assertion.bound.baseline;
+            matches!(baseline, Some(PlannedBaseline::Provisional(_) | PlannedBaseline::Accepted(_)))
+        })
+    };
+    cases.iter().filter(has_bounds).map(node_hours).sum()
 }
 
 fn isolation(accepting: &AcceptanceSession) -> Cost {

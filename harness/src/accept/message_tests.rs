@@ -181,6 +181,7 @@ fn messages_of_what_was_not_measured() {
         messages::not_checked("diagnosis", HOST_ENGINE, &nodes),
         messages::not_checked("gpu-allocation", SLURM_GPUS, &nodes),
         messages::strict_refuses(&names(["`disk`: fio is not installed on p5-033"])),
+        messages::repeat(1, 2, &["all-all_gather".to_owned(), "all-all_reduce".to_owned()].into()),
         messages::retry_of_window(&messages::window(2, 24, 3600, 7200)),
         messages::window_over(2, 24, 7200, &Schedule::default(), 1),
         messages::window_over(

@@ -2,6 +2,7 @@
 //! measured, and errors. `accept` prints them.
 
 use super::cost_estimate::CostEstimate;
+use super::rejection_line::rejection_line;
 use base::nodeset;
 use base::text::{command_line, count, duration};
 use model::artefact::acceptance::{Acceptance, StageRecord};
@@ -41,7 +42,7 @@ pub(crate) fn cost_estimate(cost_estimate: &CostEstimate, budget: Option<f64>) -
         )
     }));
     lines.push(format!(
-        "expected: runs {} to {}, node-hours {:.2} to {:.2} (all are good; every stage twice, and two searches)",
+        "expected: runs {} to {}, node-hours {:.2} to {:.2} (all are good; with every repeat, retry and search)",
         cost_estimate.best.runs,
         cost_estimate.worst.runs,
         cost_estimate.best.node_hours,
@@ -88,12 +89,7 @@ pub(crate) fn outcome_code(of: &Acceptance) -> i32 {
 pub(crate) fn conclusion(of: &Acceptance, certificate: &Path, copied: Option<(usize, &Path)>) -> Vec<String> {
     let mut lines = Vec::new();
     for one in &of.rejected {
-        lines.extend(one.culprits.iter().map(|culprit| {
-            format!(
-                "rejected at {}: {} {} {} {}: {}",
-                one.stage, culprit.code, culprit.severity, one.node, culprit.part, culprit.evidence
-            )
-        }));
+        lines.extend(one.culprits.iter().map(|culprit| rejection_line(one, culprit)));
     }
     // One kind of fault may reject a hundred nodes: the commands are those of the first few.
     let codes: BTreeSet<&str> =
@@ -152,6 +148,12 @@ pub(crate) fn over_budget(needed: f64) -> String {
 /// Why nodes are not decided where the budget runs out.
 pub(crate) fn budget_spent(needed: f64, used: f64, budget: f64) -> String {
     format!("the next run needs about {needed:.2} node-hours; used {used:.2} of the budget of {budget}")
+}
+
+/// What a repeat of near misses is for, in the certificate.
+pub(crate) fn repeat(at: usize, of: usize, cases: &BTreeSet<String>) -> String {
+    let cases = cases.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    format!("repeat {at} of at most {of} of what narrowly missed its baseline: {cases}")
 }
 
 pub(crate) fn unprobed(why: &str) -> String {

@@ -13,6 +13,8 @@ pub(crate) mod message_tests;
 mod messages;
 mod partners;
 mod placement;
+mod rejection_line;
+mod repeats;
 pub(crate) mod request;
 mod soak;
 mod soak_windows;

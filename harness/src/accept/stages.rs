@@ -167,6 +167,7 @@ impl AcceptanceSession {
         let nodes = self.schedule.candidates.clone();
         let result = self.run(Stage::Single, "each node by itself", &suite, &nodes, Sets::new())?;
         let open = self.schedule.first(Stage::Single, &result);
+        let open = self.repeat_near_misses(Stage::Single, &suite, &nodes, &Sets::new(), open)?;
         let again = self.schedule.settle_alone(Stage::Single, open, alone);
         if again.is_empty() {
             return Ok(());
@@ -193,8 +194,9 @@ impl AcceptanceSession {
             _ => "all nodes at once",
         };
         let of_sets = members(&sets);
-        let result = self.run(stage, about, &placed, &of_sets, sets)?;
+        let result = self.run(stage, about, &placed, &of_sets, sets.clone())?;
         let open = self.schedule.first(stage, &result);
+        let open = self.repeat_near_misses(stage, &placed, &of_sets, &sets, open)?;
         let mut again = self.schedule.retry(stage, open);
         let is_unexplained = |one: &Open| {
             one.node_status.has_failed() && !one.with.iter().any(|other| self.schedule.is_bad(other))

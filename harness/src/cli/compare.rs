@@ -152,10 +152,24 @@ fn text(of: &Compared<'_>, verbose: bool) -> String {
     if comparison.a.simulated || comparison.b.simulated {
         let _ = writeln!(text, "{SIMULATED}");
     }
-    let because = comparison.because.iter().map(|why| show(why)).collect::<Vec<_>>().join("; ");
-    let code = comparison.outcome.exit_code();
-    let _ = writeln!(text, "exit {code}: {}: {because}", comparison.outcome.text());
+    let outcome = format!("exit {}: {}", comparison.outcome.exit_code(), comparison.outcome.text());
+    let because: Vec<String> = comparison.because.iter().map(|why| show(why)).collect();
+    let most = if verbose { usize::MAX } else { MOST_LETTERS };
+    let _ = writeln!(text, "{}", last_line(&outcome, &because, most));
     text
+}
+
+/// As many of the reasons as fit, the first at least.
+fn last_line(outcome: &str, because: &[String], most: usize) -> String {
+    let line = |shown: usize| {
+        let reasons = because.iter().take(shown).map(String::as_str).collect::<Vec<_>>().join("; ");
+        match because.len() - shown {
+            0 => format!("{outcome}: {reasons}"),
+            left => format!("{outcome}: {reasons}; {left} more: `--verbose`"),
+        }
+    };
+    let fits = (1..=because.len()).rev().map(line).find(|line| line.chars().count() <= most);
+    fits.unwrap_or_else(|| line(because.len().min(1)))
 }
 
 /// The parts that either run names, each with what became of the jobs with its node.
@@ -332,5 +346,28 @@ fn names(text: &mut String, what: &str, names: &[String], most: usize) {
 fn more(text: &mut String, of: usize, most: usize) {
     if of > most {
         let _ = writeln!(text, "    and {} more; `--format json` prints them all", of - most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_line;
+
+    #[test]
+    fn the_last_line_has_the_reasons_that_fit_and_counts_the_others() {
+        let because = [
+            "1 number is not counted: contradicted, not finite, or of other parts",
+            "2 assertions are only in the first run",
+            "3 numbers are only in the first run",
+        ]
+        .map(str::to_owned);
+        let outcome = "exit 3: inconclusive";
+        assert_eq!(last_line(outcome, &because[1..2], 80), format!("{outcome}: {}", because[1]));
+        assert_eq!(
+            last_line(outcome, &because, 120),
+            format!("{outcome}: {}; 2 more: `--verbose`", because[0])
+        );
+        assert_eq!(last_line(outcome, &because, usize::MAX), format!("{outcome}: {}", because.join("; ")));
+        assert_eq!(last_line(outcome, &because[..1], 20), format!("{outcome}: {}", because[0]));
     }
 }

@@ -11,6 +11,7 @@ use clap::Args;
 use config::baseline::PENDING;
 use libtest_mimic::FormatSetting;
 use model::exit_code;
+use model::fault::Fault;
 use std::io::{self, Write};
 
 const ABOUT: &str =
@@ -20,7 +21,7 @@ const ABOUT: &str =
 #[derive(Debug, Args)]
 #[command(about = ABOUT)]
 pub(super) struct ListArgs {
-    /// Print this file, such as `suite/nccl-p5` or `inventory/default`
+    /// Print this file, such as `suite/nccl-p5` or `inventory/default`; or `sim-faults`, all faults of the simulated cluster
     #[arg(long, value_name = "KIND/NAME", conflicts_with = "suites")]
     print: Option<String>,
     #[command(flatten)]
@@ -35,8 +36,15 @@ const KINDS: [(&str, &str); 4] = [
     ("baselines", "baselines"),
 ];
 
+/// What `--print` takes beside files.
+const SIM_FAULTS: &str = "sim-faults";
+
 pub(super) fn run(args: ListArgs) -> Result<i32, Error> {
     let mut run = args.run;
+    if args.print.as_deref() == Some(SIM_FAULTS) {
+        print_sim_faults();
+        return Ok(exit_code::PASSED);
+    }
     if let Some(name) = &args.print {
         return print_file(&Library::for_project(home()?.path()), name);
     }
@@ -74,6 +82,13 @@ pub(super) fn run(args: ListArgs) -> Result<i32, Error> {
 }
 
 /// Prints a file as it is, so that it can be read, or copied and changed.
+/// As `--sim-fault` takes them.
+fn print_sim_faults() {
+    let text: String = Fault::FORMS.iter().map(|form| format!("NODE:{form}\n")).collect();
+    // A reader that has gone away has read enough.
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
+
 fn print_file(library: &Library, name: &str) -> Result<i32, Error> {
     let usage = |why: String| Error::Usage(format!("--print: {why}"));
     let kinds = KINDS.map(|(kind, _)| kind).join("`, `");

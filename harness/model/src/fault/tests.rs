@@ -52,6 +52,16 @@ fn messages() {
 }
 
 #[test]
+fn a_name_like_no_fault_is_answered_with_three_and_the_command_that_lists_all() {
+    let message = NodeFault::parse("p5-002:qqqq").expect_err("no such fault");
+    assert!(message.starts_with("unknown fault `qqqq`; the nearest: `"), "{message}");
+    assert!(message.ends_with("`; `harness list --print sim-faults` lists all"), "{message}");
+    assert_eq!(message.matches("`, `").count(), 2, "{message}");
+    let long = NodeFault::parse(&format!("p5-002:{}", "q".repeat(100_000))).expect_err("no such fault");
+    assert_eq!(long.matches("`, `").count(), 2);
+}
+
+#[test]
 fn a_diagnostic_names_the_right_form() {
     for (text, expected) in REFUSED {
         let message = NodeFault::parse(text).expect_err(text);

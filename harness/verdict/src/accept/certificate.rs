@@ -41,8 +41,9 @@ fn certificate(text: &mut String, of: &Acceptance) -> std::fmt::Result {
     writeln!(
         text,
         "\nA node is accepted only if every assertion of every stage passed for it; numbers that have nothing to \
-         compare with are counted as unjudged. Inconclusive results leave it not decided, which is no acceptance. `sha256sum -c SHA256SUMS` in this folder shows that no file was changed; \
-         each folder below `runs` is a complete run, which `harness replay --run PATH --from judge` judges again."
+         compare with are counted as unjudged. A case that only narrowly missed a baseline is repeated, and passes by \
+         two of three runs. Other inconclusive results leave it not decided, which is no acceptance. `sha256sum -c \
+         SHA256SUMS` in this folder shows that no file was changed; each folder below `runs` is a complete run, which `harness replay --run PATH --from judge` judges again."
     )?;
     rejected_nodes(text, of)?;
     open_nodes(text, of)?;

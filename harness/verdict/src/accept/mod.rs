@@ -1,8 +1,8 @@
 //! Acceptance of new nodes: the stages of a suite, which nodes run together in them, and the result of each node.
 //! Pure; `harness/src/accept` makes and stores the runs.
 //!
-//! A node is accepted only where every assertion of every stage passed for it. One that failed goes no further, and
-//! an inconclusive one is neither accepted nor rejected.
+//! A node is accepted only where every assertion of every stage passed for it. One that failed goes no further. A narrow miss
+//! of a baseline is repeated; otherwise an inconclusive node is neither accepted nor rejected.
 
 pub mod attribution;
 pub mod certificate;
@@ -12,6 +12,7 @@ mod node_ranges;
 pub mod node_status;
 pub mod pairing;
 pub mod pseudonyms;
+pub mod repeats;
 pub mod schedule;
 mod site_forms;
 pub mod site_names;
@@ -31,5 +32,7 @@ mod message_tests;
 mod privacy_tests;
 #[cfg(test)]
 mod refusal_tests;
+#[cfg(test)]
+mod repeats_tests;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use super::attribution::{Attribution, Unattributable, judged};
 use crate::unjudged;
 use base::text::count;
-use model::artefact::{CaseVerdict, NotInstalled, Plan, PlannedCase, Status};
+use model::artefact::{CaseVerdict, JudgedBy, NotInstalled, Plan, PlannedCase, Status, Verdict};
 use recipes::catalogue::Catalogue;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +33,8 @@ pub struct Bad {
     pub is_own: bool,
     /// Why a failure speaks against no node; `None` where it does, and where nothing failed.
     pub unattributable: Option<Unattributable>,
+    /// Measured, and outside the bounds of a baseline that one number does not fail.
+    pub is_near_miss: bool,
     /// The other nodes of its jobs.
     pub with: BTreeSet<String>,
 }
@@ -56,6 +58,11 @@ impl NodeStatus {
     /// The same by a failure that speaks against the node.
     pub fn has_failed(&self) -> bool {
         self.bad.iter().any(|bad| bad.is_red() && bad.unattributable.is_none())
+    }
+
+    /// Whether nothing but near misses kept it from passing.
+    pub(crate) fn is_near_miss(&self) -> bool {
+        !self.bad.is_empty() && self.bad.iter().all(|bad| bad.is_near_miss)
     }
 
     /// The gravest of it, in words: first what speaks against the node.
@@ -173,6 +180,7 @@ pub fn node_statuses(
                     part: verdict.part.clone(),
                     is_own: assertion.node.is_some(),
                     unattributable: attribution.unattributable(case, verdict),
+                    is_near_miss: is_near_miss(verdict),
                     with: of_jobs().into_iter().filter(|other| *other != node).map(str::to_owned).collect(),
                 });
             }
@@ -201,6 +209,14 @@ pub fn node_statuses(
     node_statuses
 }
 
+/// Whether a number missed the bounds of a published figure, or those of an accepted baseline by less than its noise. A number
+/// that was not compared has no bounds.
+fn is_near_miss(verdict: &Verdict) -> bool {
+    let is_by_baseline = matches!(verdict.judged_by, Some(JudgedBy::Published | JudgedBy::AcceptedBaseline));
+    let has_bounds = verdict.lower.is_some() || verdict.upper.is_some();
+    verdict.status == Status::Inconclusive && is_by_baseline && has_bounds && verdict.is_measured()
+}
+
 fn nothing(node: &str) -> Bad {
     Bad {
         name: String::new(),
@@ -211,6 +227,7 @@ fn nothing(node: &str) -> Bad {
         part: None,
         is_own: true,
         unattributable: None,
+        is_near_miss: false,
         with: BTreeSet::new(),
     }
 }
@@ -233,6 +250,7 @@ fn not_covered(node: &str, case: &PlannedCase) -> Bad {
         part: None,
         is_own: false,
         unattributable: None,
+        is_near_miss: false,
         with: BTreeSet::new(),
     }
 }

@@ -28,6 +28,7 @@ pub(super) fn bad(status: Status, with: &[&str]) -> Bad {
         part: None,
         is_own: false,
         unattributable: None,
+        is_near_miss: false,
         with: with.iter().map(|node| (*node).to_owned()).collect(),
     }
 }

@@ -62,7 +62,7 @@ pub struct Open {
 pub(super) const FEWEST_OF_A_FLEET: usize = 3;
 
 impl Open {
-    fn new(result: &RunResult, node: &str, node_status: &NodeStatus) -> Open {
+    pub(super) fn new(result: &RunResult, node: &str, node_status: &NodeStatus) -> Open {
         let with = node_status.bad.iter().flat_map(|bad| bad.with.iter().cloned()).collect();
         Open { node: node.to_owned(), node_status: node_status.clone(), run: result.run.clone(), with }
     }
@@ -173,7 +173,7 @@ impl Schedule {
         open
     }
 
-    fn withdraw_named(&mut self, stage: Stage, result: &RunResult) {
+    pub(super) fn withdraw_named(&mut self, stage: Stage, result: &RunResult) {
         for line in &result.lines {
             if self.partners.contains(&line.node) {
                 self.withdraw(stage, &line.node, &line.to_string());
@@ -313,7 +313,7 @@ impl Schedule {
     }
 
     /// Who is named in a second run leaves, and so does who filled up a group and did not do well by itself there.
-    fn settle_named(&mut self, stage: Stage, open: &[Open], result: &RunResult) {
+    pub(super) fn settle_named(&mut self, stage: Stage, open: &[Open], result: &RunResult) {
         for (node, node_status) in
             result.node_statuses.iter().filter(|(_, node_status)| !node_status.has_passed())
         {

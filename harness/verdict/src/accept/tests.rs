@@ -89,6 +89,7 @@ fn bad(status: Status, with: &[&str]) -> NodeStatus {
         metric: "nccl.busbw".into(),
         part: None,
         unattributable: None,
+        is_near_miss: false,
         is_own: false,
         with,
     };

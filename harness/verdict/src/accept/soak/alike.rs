@@ -58,6 +58,7 @@ mod tests {
             part: None,
             is_own: true,
             unattributable: None,
+            is_near_miss: false,
             with: BTreeSet::new(),
         }
     }
