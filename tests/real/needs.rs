@@ -20,8 +20,9 @@ pub(crate) const TORCH: usize = 4;
 pub(crate) const OWN_PYTHON: usize = 5;
 pub(crate) const PROMETHEUS: usize = 6;
 pub(crate) const JSON_SCHEMA: usize = 7;
+pub(crate) const XMLLINT: usize = 8;
 
-const NEEDS: [Need; 8] = [
+const NEEDS: [Need; 9] = [
     Need { absent: no_corpus, is_installable: || false },
     Need { absent: no_gawk, is_installable: || true },
     Need { absent: no_python, is_installable: || true },
@@ -30,6 +31,7 @@ const NEEDS: [Need; 8] = [
     Need { absent: no_own_python, is_installable: || false },
     Need { absent: no_prometheus, is_installable: index_is_reached },
     Need { absent: no_json_schema, is_installable: index_is_reached },
+    Need { absent: no_xmllint, is_installable: || true },
 ];
 
 /// What a package index gives, a machine without one lacks: `tests/oracle/setup` leaves a file where it could not install.
@@ -78,6 +80,10 @@ fn no_corpus() -> Option<String> {
 
 fn no_gawk() -> Option<String> {
     (!answers("gawk", &["BEGIN {}"])).then(|| "no gawk: tests/setup installs it".to_owned())
+}
+
+fn no_xmllint() -> Option<String> {
+    (!answers("xmllint", &["--version"])).then(|| "no xmllint: tests/setup installs it".to_owned())
 }
 
 fn no_python() -> Option<String> {
