@@ -46,6 +46,11 @@ fn output(report: &Report) -> String {
     let run = &report.summary.run_id;
     let line = |culprit: &Culprit| {
         let line = culprit_line(culprit, report.plan, run, usize::MAX);
+        // Readers do not wrap it, and the command must be seen.
+        let line = match line.rsplit_once("; next: ") {
+            Some((line, next)) => format!("{line}\n  next: {next}"),
+            None => line,
+        };
         cap(&line, MOST_MESSAGE_BYTES).into_owned()
     };
     let mut lines: Vec<String> = testcases(report).map(line).collect();

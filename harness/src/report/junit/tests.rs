@@ -245,7 +245,7 @@ fn the_culprits_come_first_with_code_evidence_and_next_command() {
     // A reader that shows the suite's output first shows who it is and what to run.
     assert!(suite.text.starts_with("culprit p5-003 rdmap113s0: 4.1 GB/s"), "{}", suite.text);
     assert!(
-        suite.text.contains("next: harness isolate --run 20261121T031000Z-nccl-p5-3f9c\n"),
+        suite.text.contains("\n  next: harness isolate --run 20261121T031000Z-nccl-p5-3f9c\n"),
         "{}",
         suite.text
     );
