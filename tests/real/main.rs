@@ -8,6 +8,7 @@ mod awk;
 #[path = "../stand_ins/mod.rs"]
 #[allow(dead_code)]
 mod bed;
+mod book;
 mod breakdown;
 mod corpus;
 mod counters;
@@ -85,6 +86,8 @@ fn tests() -> Vec<Trial> {
         need.trials("oracle", breakdown::MADE, &[needs::PYTHON]),
         need.trials("reports", reports::METRICS, &[needs::PROMETHEUS]),
         need.trials("reports", reports::SCHEMA, &[needs::JSON_SCHEMA]),
+        need.trials("book", book::FACTS, &[needs::MDBOOK]),
+        need.trials("reports", reports::JUNIT, &[needs::XMLLINT]),
         need.trials("awk", training_logs::FACTS, &[needs::GAWK]),
         need.trials("awk", awk::MADE, &[needs::GAWK]),
         need.trials("stand_ins", own_python::FACTS, &[needs::OWN_PYTHON]),

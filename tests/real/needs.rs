@@ -20,8 +20,10 @@ pub(crate) const TORCH: usize = 4;
 pub(crate) const OWN_PYTHON: usize = 5;
 pub(crate) const PROMETHEUS: usize = 6;
 pub(crate) const JSON_SCHEMA: usize = 7;
+pub(crate) const XMLLINT: usize = 8;
+pub(crate) const MDBOOK: usize = 9;
 
-const NEEDS: [Need; 8] = [
+const NEEDS: [Need; 10] = [
     Need { absent: no_corpus, is_installable: || false },
     Need { absent: no_gawk, is_installable: || true },
     Need { absent: no_python, is_installable: || true },
@@ -30,6 +32,8 @@ const NEEDS: [Need; 8] = [
     Need { absent: no_own_python, is_installable: || false },
     Need { absent: no_prometheus, is_installable: index_is_reached },
     Need { absent: no_json_schema, is_installable: index_is_reached },
+    Need { absent: no_xmllint, is_installable: || true },
+    Need { absent: no_mdbook, is_installable: || false },
 ];
 
 /// What a package index gives, a machine without one lacks: `tests/oracle/setup` leaves a file where it could not install.
@@ -78,6 +82,14 @@ fn no_corpus() -> Option<String> {
 
 fn no_gawk() -> Option<String> {
     (!answers("gawk", &["BEGIN {}"])).then(|| "no gawk: tests/setup installs it".to_owned())
+}
+
+fn no_xmllint() -> Option<String> {
+    (!answers("xmllint", &["--version"])).then(|| "no xmllint: tests/setup installs it".to_owned())
+}
+
+fn no_mdbook() -> Option<String> {
+    (!answers("mdbook", &["--version"])).then(|| "no mdbook: cargo install mdbook".to_owned())
 }
 
 fn no_python() -> Option<String> {

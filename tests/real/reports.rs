@@ -1,5 +1,5 @@
 //! Reports of a run through the programs of others that read them: metrics through Prometheus' own Python parsers, CTRF through
-//! a validator of JSON Schema.
+//! a validator of JSON Schema, JUnit through libxml2.
 
 use crate::fact::Fact;
 use crate::needs;
@@ -13,6 +13,10 @@ pub(crate) const METRICS: &[Fact] = &[(
 )];
 pub(crate) const SCHEMA: &[Fact] =
     &[("ctrf_is_valid_by_a_reference_validator", ctrf_is_valid_by_a_reference_validator)];
+pub(crate) const JUNIT: &[Fact] = &[(
+    "junit_for_jenkins_is_valid_by_its_schema_whatever_came_of_the_run",
+    junit_for_jenkins_is_valid_by_its_schema_whatever_came_of_the_run,
+)];
 
 const INVENTORY: &str = r#"kind = "simulated"
 instance = "sim-p5"
@@ -99,4 +103,36 @@ jsonschema.Draft7Validator(schema, format_checker=jsonschema.FormatChecker()).va
     let text = std::fs::read_to_string(project.path().join("c.json")).expect("written");
     project.write("d.json", &text.replace("\"status\": \"passed\"", "\"status\": \"green\""));
     assert!(!python(VALIDATE, &["d.json", &schema], &project).0);
+}
+
+/// Green, red, inconclusive, without a node, and with cases that are skipped.
+const OUTCOMES: [(i32, &[&str]); 5] = [
+    (0, &[]),
+    (1, &["--sim-fault", "p5-002:nic-slow=0.4@rdmap113s0"]),
+    (3, &["nic-pairs", "--sim-fault", "p5-002:nic-dead@rdmap79s0"]),
+    (3, &["--sim-fault", "p5-002:node-fails"]),
+    (0, &["--nodes", "p5-001"]),
+];
+
+fn junit_for_jenkins_is_valid_by_its_schema_whatever_came_of_the_run() {
+    let schema = root().join("tests/schemas/junit-10.xsd").display().to_string();
+    let project = Project::new();
+    let is_valid = |file: &str| {
+        let mut command = Command::new("xmllint");
+        command.args(["--nonet", "--noout", "--schema", &schema, file]).current_dir(project.path());
+        let output = command.output().expect("xmllint starts");
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let common = ["run", "--suite", "nccl-p5", "-q", "--junit", "j.xml", "--junit-flavor"];
+    for (code, more) in OUTCOMES {
+        let ran = project.harness(&[&common[..], &["jenkins"][..], more].concat());
+        assert_eq!(ran.code, Some(code), "{more:?}: {}", ran.all());
+        let (is_good, text) = is_valid("j.xml");
+        assert!(is_good, "{more:?}: {text}");
+    }
+    // Properties of testcases and counts of the whole are beyond the schema, which shows that it was read.
+    let ran = project.harness(&[&common[..], &["default", "nic-pairs"][..]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    let (is_good, text) = is_valid("j.xml");
+    assert!(!is_good && text.contains("'properties'"), "{text}");
 }

@@ -4,11 +4,10 @@
 use crate::project::Project;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
-/// The documents' inventory of ten lines, where the controller gives no answer.
-#[test]
-fn a_controller_that_cannot_be_reached_is_ten_lines_and_no_culprit() {
-    let project = Project::new();
+/// A run by the documents' inventory of ten lines, where the controller gives no answer.
+pub(crate) fn without_controller(project: &Project) -> Command {
     project.write(
         "inventory/prod.toml",
         "kind = \"real\"\ninstance = \"p5\"\nnodes = \"p5-[001-032]\"\n\n[reach]\nvia = \"slurm\"\npartition = \"gpu\"\n\n[paths]\n\
@@ -24,7 +23,14 @@ fn a_controller_that_cannot_be_reached_is_ten_lines_and_no_culprit() {
     }
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
     let mut command = project.command(&["--suite", "nccl-p5", "--inventory", "prod"]);
-    let ran = crate::project::ran(command.env("PATH", path).output().expect("it runs"));
+    command.env("PATH", path);
+    command
+}
+
+#[test]
+fn a_controller_that_cannot_be_reached_is_ten_lines_and_no_culprit() {
+    let project = Project::new();
+    let ran = crate::project::ran(without_controller(&project).output().expect("it runs"));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert!(ran.blamed().is_empty(), "{}", ran.all());
     assert!(ran.stderr.contains("Unable to contact slurm controller (connect failure)"), "{}", ran.all());

@@ -1,10 +1,11 @@
 //! What a person sees at a terminal of 80x24 and of 120x40: a run while its jobs run, and when it is over.
 
+use crate::broken_launcher::without_controller;
 use crate::project::Project;
 use nix::pty::{Winsize, openpty};
 use std::fs::File;
 use std::io::Read;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// The lines that were written, as far as the harness needs a terminal for them: text, ends of lines, the cursor moved, parts
 /// erased. Colours are left out.
@@ -89,15 +90,10 @@ impl Screen {
 }
 
 /// The last screen on which jobs run, the last of all, and the exit code.
-fn at_terminal(
-    project: &Project,
-    (columns, rows): (u16, u16),
-    args: &[&str],
-) -> (String, String, Option<i32>) {
+fn at_terminal((columns, rows): (u16, u16), mut command: Command) -> (String, String, Option<i32>) {
     let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     let pty = openpty(Some(&size), None).expect("a terminal");
     let slave = || Stdio::from(pty.slave.try_clone().expect("cloned"));
-    let mut command = project.command(args);
     command.env("NO_COLOR", "1").env("TERM", "xterm").stdout(slave()).stderr(slave());
     let mut child = command.spawn().expect("the harness starts");
     // The end is seen when no other writer is left.
@@ -123,7 +119,7 @@ fn at_a_terminal_jobs_are_shown_while_they_run_and_then_the_culprit_with_a_whole
     let project = Project::new();
     for size in [(80, 24), (120, 40)] {
         let args = ["--suite", "nccl-p5", "--sim-fault", "p5-002:nic-slow=0.4@rdmap113s0", "nic-pairs"];
-        let (running, last, code) = at_terminal(&project, size, &args);
+        let (running, last, code) = at_terminal(size, project.command(&args));
         println!("{size:?}\n{running}\n\n{last}");
         assert_eq!(code, Some(1), "{last}");
         let is_head = |line: &str| line.contains("/8] ") && line.contains(" node-hours, about ");
@@ -138,6 +134,19 @@ fn at_a_terminal_jobs_are_shown_while_they_run_and_then_the_culprit_with_a_whole
             assert!(last.contains(piece), "{piece}: {last}");
         }
         assert!(!last.contains(" running"), "bars are removed: {last}");
+    }
+}
+
+#[test]
+fn at_a_terminal_a_controller_that_cannot_be_reached_is_said_in_lines_that_break_between_words() {
+    let project = Project::new();
+    for (size, nodes) in [((80, 24), "blamed:\n  p5-[001-032]\n"), ((120, 40), "blamed: p5-[001-032]\n")] {
+        let (_, last, code) = at_terminal(size, without_controller(&project));
+        println!("{size:?}\n{last}");
+        assert_eq!(code, Some(3), "{last}");
+        for piece in [nodes, "\ncheck: `sinfo` ", "\nINCONCLUSIVE: nothing was launched (exit 3)"] {
+            assert!(last.contains(piece), "{piece}: {last}");
+        }
     }
 }
 

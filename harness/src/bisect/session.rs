@@ -287,7 +287,7 @@ fn fit(
     }
     let made = preflight::probe_apart(&scope, inventory, &options).map_err(stopped)?;
     if let Some(text) = no_answer::text(&made, inventory) {
-        eprintln!("{text}{}", no_answer::LAST_LINE);
+        no_answer::print(&text);
         return Err(exit_code::INCONCLUSIVE);
     }
     eprint!("{}", probe::remarks(&made));

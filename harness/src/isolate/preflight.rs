@@ -42,7 +42,7 @@ pub(crate) fn unfit(
         return Ok(Vec::new());
     };
     if let Some(text) = no_answer::text(&made, inventory) {
-        eprintln!("{text}{}", no_answer::LAST_LINE);
+        no_answer::print(&text);
         return Err(end(exit_code::INCONCLUSIVE));
     }
     eprint!("{}", probe::remarks(&made));

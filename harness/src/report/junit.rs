@@ -164,12 +164,13 @@ fn testcase(context: &Context, verdict: &Verdict, name: String, class: &str, det
     let cause = (detail != Detail::Bare).then(|| cdata(&body(context, verdict)));
     let result = match verdict.status {
         // `error` of each of hundreds hides the failure that ended the run.
-        _ if unlaunched::by_max_fail(verdict) => TestResult::SkippedWithCause { type_, message, cause: None },
+        _ if unlaunched::by_max_fail(verdict) => TestResult::SkippedWithCause { type_, message, cause },
         Status::Pass => TestResult::Success,
         Status::Fail | Status::UnexpectedPass => TestResult::Failure { type_, message, cause },
         Status::Inconclusive | Status::Error => TestResult::Error { type_, message, cause },
         Status::Skipped | Status::ExpectedFailure | Status::Unjudged => {
-            TestResult::SkippedWithCause { type_, message, cause: None }
+            // GitLab shows the text, and attributes of an element without one as they lie in its memory.
+            TestResult::SkippedWithCause { type_, message, cause }
         }
     };
     TestCase {
@@ -183,7 +184,7 @@ fn testcase(context: &Context, verdict: &Verdict, name: String, class: &str, det
     }
 }
 
-/// The text of a failure or an error: what a person reads who opens it.
+/// The text of what did not pass: what a person reads who opens it.
 fn body(context: &Context, verdict: &Verdict) -> String {
     let mut text = show_lines(&verdict.message);
     if let Some(culprit) = context.explanations.culprit_of(verdict) {

@@ -1,16 +1,20 @@
 //! The message of a preflight that no node answered, which blames no node; printed before anything is launched.
 
-use crate::report::last_lines;
+use crate::report::{last_lines, narrow};
 use base::nodeset;
 use base::text::show;
 use cluster::reach::pods::cluster_known;
 use config::inventory::{Inventory, ReachBy};
 use model::artefact::Probe;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::stderr;
 use verdict::judge::common_failure::normalised;
 
-/// The last line of whoever prints the message and ends with exit code 3.
-pub(crate) const LAST_LINE: &str = "INCONCLUSIVE: nothing was launched (exit 3)";
+/// Prints the message and the last line of a run that ends with exit code 3.
+pub(crate) fn print(text: &str) {
+    let text = format!("{text}INCONCLUSIVE: nothing was launched (exit 3)\n");
+    eprint!("{}", narrow::fit(&text, stderr()));
+}
 
 /// The answers, where no node was probed; `None` if at least one was, or is known to Slurm.
 fn answers<'a>(probe: &'a Probe, inventory: &Inventory) -> Option<Vec<&'a String>> {

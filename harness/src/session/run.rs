@@ -235,7 +235,7 @@ fn launch(
             return code;
         }
         Err(Stopped::NoAnswer(text)) => {
-            eprintln!("{text}{}", super::no_answer::LAST_LINE);
+            super::no_answer::print(&text);
             return exit_code::INCONCLUSIVE;
         }
         Err(Stopped::Machinery(why)) => return report_error(&why),

@@ -3,7 +3,7 @@
 
 use super::{Context, MOST_MESSAGE_BYTES, MOST_TEXT_BYTES, cdata, unique};
 use crate::report::Report;
-use crate::report::culprit_line::{evidence, next_command, subject};
+use crate::report::culprit_line::{culprit_line, evidence, next_command, subject};
 use crate::report::explained::{self, ExplainedCount};
 use base::text::{SIMULATED, cap, count, show};
 use junit_report::{Duration, OffsetDateTime, TestCase, TestResult, TestSuite};
@@ -36,9 +36,26 @@ pub(super) fn testsuite(context: &Context, timestamp: OffsetDateTime) -> Option<
         timestamp,
         hostname: show(&report.summary.nodes),
         testcases,
-        system_out: report.summary.simulated.then(|| cdata(SIMULATED)),
+        system_out: Some(cdata(&output(report))),
         system_err: None,
     })
+}
+
+/// Some readers show it above properties and testcases: a line for each culprit.
+fn output(report: &Report) -> String {
+    let run = &report.summary.run_id;
+    let line = |culprit: &Culprit| {
+        let line = culprit_line(culprit, report.plan, run, usize::MAX);
+        // Readers do not wrap it, and the command must be seen.
+        let line = match line.rsplit_once("; next: ") {
+            Some((line, next)) => format!("{line}\n  next: {next}"),
+            None => line,
+        };
+        cap(&line, MOST_MESSAGE_BYTES).into_owned()
+    };
+    let mut lines: Vec<String> = testcases(report).map(line).collect();
+    lines.extend(report.summary.simulated.then(|| SIMULATED.to_owned()));
+    cap(&lines.join("\n"), MOST_TEXT_BYTES).into_owned()
 }
 
 fn testcase(

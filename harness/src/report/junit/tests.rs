@@ -217,7 +217,7 @@ fn counters_add_up_and_every_name_is_there_once() {
     for (suite, _) in &document.suites {
         assert_eq!(suite.attributes["timestamp"], "2026-03-01T08:00:00Z");
         assert_eq!(suite.properties["simulated"], "SIMULATED");
-        assert!(suite.text.starts_with(SIMULATED));
+        assert!(suite.text.contains(SIMULATED));
     }
 }
 
@@ -242,6 +242,13 @@ fn the_culprits_come_first_with_code_evidence_and_next_command() {
     ] {
         assert!(cases[0].text.contains(piece), "{piece}: {}", cases[0].text);
     }
+    // A reader that shows the suite's output first shows who it is and what to run.
+    assert!(suite.text.starts_with("culprit p5-003 rdmap113s0: 4.1 GB/s"), "{}", suite.text);
+    assert!(
+        suite.text.contains("\n  next: harness isolate --run 20261121T031000Z-nccl-p5-3f9c\n"),
+        "{}",
+        suite.text
+    );
     // What it explains names it, and what it does not explain does not.
     let failed = &document.suites[1].1;
     assert_eq!(failed[1].properties["culprit"], nic);
@@ -263,6 +270,11 @@ fn what_max_fail_left_is_skipped_with_the_reason_and_explained_by_no_culprit() {
         let (kind, result) = left.result.as_ref().unwrap();
         assert_eq!(kind, "skipped");
         assert!(result["message"].ends_with("--max-fail 1: 1 assertion failed"), "{result:?}");
+        assert!(
+            left.text.contains("--max-fail 1: 1 assertion failed"),
+            "GitLab shows the text: {}",
+            left.text
+        );
         assert_eq!(left.properties["status"], "error", "as in the summary");
         assert!(!left.properties.contains_key("culprit"), "{:?}", left.properties);
     }
