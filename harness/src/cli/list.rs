@@ -11,7 +11,6 @@ use clap::Args;
 use config::baseline::PENDING;
 use libtest_mimic::FormatSetting;
 use model::exit_code;
-use std::io::{self, Write};
 
 const ABOUT: &str =
     "List suites, inventories, instances and baselines, and where each is found; with --suite, assertions.";
@@ -68,8 +67,7 @@ pub(super) fn run(args: ListArgs) -> Result<i32, Error> {
             columns(&std::iter::once(head).chain(entries.map(row)).collect::<Vec<_>>())
         }
     };
-    // A reader that has gone away has read enough.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    crate::standard_output::print(text.as_bytes());
     Ok(exit_code::PASSED)
 }
 
@@ -90,8 +88,7 @@ fn print_file(library: &Library, name: &str) -> Result<i32, Error> {
         usage(format!("no `{}`; {near}`harness list` names all", name.escape_debug()))
     })?;
     let text = entry.read().map_err(|error| usage(format!("{}: {error}", entry.file)))?;
-    // A reader that has gone away has read enough.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    crate::standard_output::print(text.as_bytes());
     Ok(exit_code::PASSED)
 }
 
