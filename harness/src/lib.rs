@@ -35,6 +35,7 @@ pub mod report;
 mod rma;
 mod session;
 mod site;
+mod standard_output;
 pub mod stats;
 mod stored_page;
 pub mod summary;

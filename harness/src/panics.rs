@@ -1,8 +1,10 @@
 //! What becomes of a panic: an error of one job where it can be kept to that, else exit 3 with how to report it; and a
 //! single line in any case. The exit code of an uncaught panic stands in no table.
 
+use crate::standard_output;
 use model::exit_code;
 use std::any::Any;
+use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 
 /// Names a place that panics. Tests alone set it.
@@ -18,19 +20,26 @@ pub fn at_the_top(program: impl FnOnce() -> i32) -> i32 {
         if nsys::guarded::is_reading() {
             return;
         }
-        // Who reads its output has read enough, such as `head`.
-        if is_closed_pipe(message(panic.payload())) {
+        // The reader has read enough, such as `head`, or the disk is full: no error of the program.
+        if unprinted(message(panic.payload())).is_some() {
             return;
         }
         let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
         let message = message(panic.payload()).escape_debug();
-        eprintln!("error: internal error{}: {message}", place.unwrap_or_default());
+        // A panic within a panic would abort the program.
+        let _ = writeln!(io::stderr(), "error: internal error{}: {message}", place.unwrap_or_default());
     }));
-    caught("main", program).unwrap_or_else(|why| {
-        if is_closed_pipe(&why) {
-            return ENDED_BY_SIGPIPE;
+    caught("main", program).map(standard_output::code_at_end).unwrap_or_else(|why| {
+        if let Some((stream, why)) = unprinted(&why) {
+            if why.starts_with("Broken pipe") {
+                return ENDED_BY_SIGPIPE;
+            }
+            // Where it is stderr that takes nothing, the exit code has to do.
+            let _ = writeln!(io::stderr(), "error: {stream}: {why}; nothing was decided (exit 3)");
+            return exit_code::INCONCLUSIVE;
         }
-        eprintln!(
+        let _ = writeln!(
+            io::stderr(),
             "this is a bug in harness {}, not in your cluster; nothing was decided (exit 3). Report it with the line above, \
              the command, and the file of `harness bundle --run latest` where a run was made",
             env!("CARGO_PKG_VERSION")
@@ -48,9 +57,9 @@ pub(crate) fn caught<T>(place: &str, run: impl FnOnce() -> T) -> Result<T, Strin
     catch_unwind(AssertUnwindSafe(run)).map_err(|payload| message(&*payload).to_owned())
 }
 
-/// As the standard library words it.
-fn is_closed_pipe(message: &str) -> bool {
-    message.starts_with("failed printing to std") && message.contains("Broken pipe")
+/// The stream that took no output, and why, as the standard library words it.
+fn unprinted(message: &str) -> Option<(&str, &str)> {
+    message.strip_prefix("failed printing to ")?.split_once(": ")
 }
 
 fn message(payload: &(dyn Any + Send)) -> &str {

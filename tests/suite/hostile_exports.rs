@@ -251,6 +251,53 @@ fn a_reader_that_has_gone_away_ends_the_program_without_a_message() {
     }
 }
 
+/// Such as where it is redirected to a file.
+#[test]
+fn a_full_disk_beneath_stdout_or_stderr_is_no_pass_and_no_bug_of_the_program() {
+    let project = Project::new();
+    let full = || fs::File::options().write(true).open("/dev/full").expect("opened");
+    for arguments in [&["--version"][..], &["list"], &["recipe", "list"], &["man"], &["runs", "--help"]] {
+        let ran = crate::project::ran(project.command(arguments).stdout(full()).output().expect("starts"));
+        assert_eq!(ran.code, Some(3), "{arguments:?}: {}", ran.all());
+        assert!(
+            ran.stderr.starts_with("error: stdout: No space left on device"),
+            "{arguments:?}: {}",
+            ran.all()
+        );
+        assert_eq!(ran.stderr.lines().count(), 1, "{arguments:?}: {}", ran.all());
+    }
+    let mut command = project.command(&["runs", "show", "absent"]);
+    let ran = crate::project::ran(command.stderr(full()).output().expect("starts"));
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+}
+
+/// The disk of this machine; a limit on the size of files stands for it.
+#[test]
+fn a_run_that_cannot_write_names_the_next_command_and_goes_on_when_there_is_room() {
+    let project = Project::new();
+    let limited = |blocks: &str, arguments: &[&str]| {
+        let mut command = Command::new("bash");
+        command.args(["-c", "ulimit -f \"$1\"; shift; exec \"$@\"", "bash", blocks, HARNESS]).args(arguments);
+        crate::project::ran(
+            command.current_dir(project.path()).stdin(Stdio::null()).output().expect("starts"),
+        )
+    };
+    let run = ["--suite", "nccl-p5", "-q", "kernels-all_reduce"];
+    let ran = limited("1", &run);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    assert!(ran.stderr.contains("plan.json: File too large"), "{}", ran.all());
+    assert_eq!(project.runs(), 0, "a folder without a plan is no run");
+
+    // More than the plan has, and less than the counters of a node.
+    let ran = limited("60", &run);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    assert!(ran.stderr.contains("File too large"), "{}", ran.all());
+    assert!(ran.stderr.contains(&format!("`harness resume --run {}`", id(&project))), "{}", ran.all());
+    assert!(!project.latest().join("summary.json").exists());
+    let resumed = project.harness(&["resume", "-q"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.all());
+}
+
 #[test]
 fn an_uncaught_panic_is_exit_3_with_how_to_report_it() {
     let project = Project::new();

@@ -11,7 +11,7 @@ use clap::Args;
 use model::artefact::Culprit;
 use std::fmt::Write;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::Read as _;
 use std::path::Path;
 use store::{Home, Stored};
 use verdict::compare::{Changed, Comparison, Effect, NumberGroup, PartChanged, Side, VerdictGroup, compare};
@@ -51,8 +51,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<i32, Error> {
         "json" => serde_json::to_string_pretty(&comparison).unwrap_or_default() + "\n",
         _ => text(&Compared { a: &a, b: &b, comparison: &comparison }, args.verbose),
     };
-    // A reader that has gone away has read enough.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    crate::standard_output::print(text.as_bytes());
     Ok(comparison.outcome.exit_code())
 }
 

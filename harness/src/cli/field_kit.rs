@@ -16,7 +16,6 @@ use model::exit_code;
 use serde::Serialize;
 use sim::SimulatedReach;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 use store::{self, Home};
 
@@ -180,7 +179,5 @@ fn show(evidence: &Evidence<'_>, findings: &[Finding], args: &FieldKitArgs) {
             mark.to_owned() + &field_kit::render(findings, &inventory.name, nodes.len(), args.verbose)
         }
     };
-    let mut out = std::io::stdout().lock();
-    // A closed stdout is no error of the verb.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    crate::standard_output::print(text.as_bytes());
 }

@@ -12,7 +12,6 @@ use config::baseline::PENDING;
 use libtest_mimic::FormatSetting;
 use model::exit_code;
 use model::fault::Fault;
-use std::io::{self, Write};
 
 const ABOUT: &str =
     "List suites, inventories, instances and baselines, and where each is found; with --suite, assertions.";
@@ -76,19 +75,17 @@ pub(super) fn run(args: ListArgs) -> Result<i32, Error> {
             columns(&std::iter::once(head).chain(entries.map(row)).collect::<Vec<_>>())
         }
     };
-    // A reader that has gone away has read enough.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    crate::standard_output::print(text.as_bytes());
     Ok(exit_code::PASSED)
 }
 
-/// Prints a file as it is, so that it can be read, or copied and changed.
-/// As `--sim-fault` takes them.
+/// Faults as `--sim-fault` takes them.
 fn print_sim_faults() {
     let text: String = Fault::FORMS.iter().map(|form| format!("NODE:{form}\n")).collect();
-    // A reader that has gone away has read enough.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    crate::standard_output::print(text.as_bytes());
 }
 
+/// Prints a file as it is, so that it can be read, or copied and changed.
 fn print_file(library: &Library, name: &str) -> Result<i32, Error> {
     let usage = |why: String| Error::Usage(format!("--print: {why}"));
     let kinds = KINDS.map(|(kind, _)| kind).join("`, `");
@@ -105,8 +102,7 @@ fn print_file(library: &Library, name: &str) -> Result<i32, Error> {
         usage(format!("no `{}`; {near}`harness list` names all", name.escape_debug()))
     })?;
     let text = entry.read().map_err(|error| usage(format!("{}: {error}", entry.file)))?;
-    // A reader that has gone away has read enough.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    crate::standard_output::print(text.as_bytes());
     Ok(exit_code::PASSED)
 }
 

@@ -4,7 +4,6 @@ use crate::error::Error;
 use base::suggest;
 use clap::{Args, Command};
 use model::exit_code;
-use std::io::{self, Write};
 
 const HOW: &str = "\
 Read one:       harness man run | man -l -
@@ -36,7 +35,6 @@ pub(super) fn run(args: &ManArgs, program: Command, verbs: Vec<Command>) -> Resu
     };
     let mut text = Vec::new();
     page.render(&mut text).map_err(|error| Error::Usage(error.to_string()))?;
-    // A reader that has gone away has read enough.
-    let _ = io::stdout().lock().write_all(&text);
+    crate::standard_output::print(&text);
     Ok(exit_code::PASSED)
 }

@@ -114,7 +114,7 @@ fn parse<A: FromArgMatches>(mut command: Command, args: Vec<OsString>) -> Result
         .and_then(|matches| Ok((A::from_arg_matches(&matches)?, matches)));
     matches.map_err(|error| {
         if !error.use_stderr() {
-            let _ = error.print();
+            crate::standard_output::note(error.print());
             return exit_code::PASSED;
         }
         let (verb, typed) = foreign_flags::typed_verb(&command, &args);

@@ -15,7 +15,6 @@ use predict::{
     Errors, Figure, Hardware, Key, NoPrediction, Prediction, Summary, Tested, errors, predicted_ops,
 };
 use serde_json::{Value, json};
-use std::io::{self, Write};
 
 const CODES: &str = "\
 Exit codes: 0 at least one key is predicted; 2 wrong usage; 3 none is: the reason stands in the table.
@@ -67,8 +66,7 @@ pub(super) fn run(args: &PredictArgs) -> Result<i32, Error> {
             (text, if none { exit_code::INCONCLUSIVE } else { exit_code::PASSED })
         }
     };
-    // A reader that has gone away has read enough.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    crate::standard_output::print(text.as_bytes());
     Ok(code)
 }
 

@@ -15,7 +15,7 @@ use model::exit_code;
 use nsys::trace::Filter;
 use recipes::catalogue::Catalogue;
 use recipes::result_table::{Headings, Look, TimeUnit};
-use std::io::{self, Write};
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use store::Home;
@@ -144,7 +144,7 @@ pub(super) fn run(args: &RecipeArgs) -> Result<i32, Error> {
     };
     Ok(match printed {
         Ok(text) => {
-            let _ = io::stdout().write_all(text.as_bytes());
+            crate::standard_output::print(text.as_bytes());
             exit_code::PASSED
         }
         Err(errors) => print_errors(&errors),

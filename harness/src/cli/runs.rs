@@ -12,7 +12,6 @@ use config::toml_reader::quantity;
 use model::exit_code;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::path::Path;
 use store::vetting;
 use store::{Home, Stored, is_foreign};
@@ -333,7 +332,6 @@ fn not_ended(folder: &Path) -> Option<String> {
     }
 }
 
-/// A reader that has gone away has read enough.
 fn print(text: &str) {
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    crate::standard_output::print(text.as_bytes());
 }

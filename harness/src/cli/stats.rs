@@ -9,7 +9,7 @@ use model::exit_code;
 use nsys::trace::Filter;
 use recipes::report;
 use recipes::result_table::{Headings, Look, TimeUnit};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 const ABOUT: &str = "Tables of statistics of profiler reports.";
@@ -91,7 +91,7 @@ pub(super) fn run(args: &StatsArgs) -> i32 {
     if !manual.is_empty() {
         return match manual.into_iter().collect::<Result<Vec<String>, String>>() {
             Ok(texts) => {
-                let _ = io::stdout().write_all(texts.join("\n").as_bytes());
+                crate::standard_output::print(texts.join("\n").as_bytes());
                 exit_code::PASSED
             }
             Err(why) => diagnostics(&[why]),

@@ -19,7 +19,7 @@ use sim::journal::Entry;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
-use store::{self, Store};
+use store::{self, Store, StoreError};
 use tokio::runtime::{Builder, Runtime};
 
 /// Drives the run; time stands still between events where it is `simulated`.
@@ -142,8 +142,10 @@ pub(super) fn execute_by(
                 on_case,
             };
             let finished = pipeline::run(plan, world, store, &mut progress).await;
+            // A run that could not go on leaves jobs for the one that resumes it.
+            let finished = finished.map_err(|error| unfinished(&plan.run_id, &error))?;
             check_invariants(&reach)?;
-            return finished.map_err(|error| error.to_string());
+            return Ok(finished);
         };
         reached.begin().await;
         let is_new = past.is_none();
@@ -182,10 +184,18 @@ pub(super) fn execute_by(
             Ok(_) => reached.end().await,
             Err(_) => reached.disconnect().await,
         }
-        finished.map_err(|error| error.to_string())
+        finished.map_err(|error| unfinished(&plan.run_id, &error))
     });
     progress.done();
     finished.map(|finished| Finished { streamed: reports.has_begun(), ..finished })
+}
+
+/// Its jobs may run still: such as where the disk of this machine is full.
+fn unfinished(run: &str, error: &StoreError) -> String {
+    format!(
+        "{error}; the run has not ended: correct this, then `harness resume --run {run}`, or end its jobs: `harness clean \
+         --run {run}`"
+    )
 }
 
 /// Nothing was launched: connections and pods that were made for it end.

@@ -23,6 +23,7 @@ mod run;
 pub(crate) mod run_cluster;
 pub(crate) mod stored;
 pub(crate) mod webhook;
+mod writable_files;
 
 pub(crate) use options::{ReportedFacts, RunOptions};
 pub(crate) use output::{print_errors, report_error};

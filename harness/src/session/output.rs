@@ -1,9 +1,9 @@
 //! Lines on stdout and stderr, and the exit codes that go with errors.
 
+use crate::standard_output;
 use base::text::show_lines;
 use model::exit_code;
 use std::fmt::Display;
-use std::io::{self, Write};
 
 /// Where lines go that a person reads: to stderr where a program reads stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +40,7 @@ pub(crate) fn print_errors(diagnostics: &[String]) -> i32 {
     exit_code::USAGE
 }
 
-/// Ignores a reader that has closed the pipe: the reports are written by then.
+/// Stops nothing where it cannot be printed: the reports are written by then.
 pub(crate) fn print_quietly(text: &str) {
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    standard_output::print(text.as_bytes());
 }

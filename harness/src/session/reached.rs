@@ -3,6 +3,7 @@
 //! Simulated nodes are reached where the run is made.
 
 use super::past_events::planned_inventory;
+use super::writable_files;
 use base::redact::{Redactor, Reference, Secrets, reference};
 use cluster::reach::Reach;
 use cluster::reach::login::AtLogin;
@@ -14,6 +15,7 @@ use cluster::reach::slurm_calls::{self, SlurmCalls};
 use config::inventory::{Inventory, ReachBy};
 use model::artefact::{Launcher, Plan};
 use sim::SimulatedReach;
+use std::path::PathBuf;
 use store::Home;
 
 pub(crate) enum Reached {
@@ -47,6 +49,8 @@ impl Reached {
     /// Connects to no host yet, and makes no pod.
     pub(crate) fn new(inventory: &Inventory, scope: &ReachScope<'_>) -> Result<Reached, String> {
         let over_ssh = |way: SshOptions| {
+            // ssh checks the user's own file alone, and none that is named by `-F`.
+            writable_files::warn(way.config.as_ref().map(PathBuf::from).as_slice());
             OpenSsh::new(way, scope.seed, scope.fanout)
                 .map_err(|error| format!("cannot create a folder for the sockets of ssh: {error}"))
         };
@@ -70,6 +74,7 @@ impl Reached {
                 Reached::Ssh(Box::new(over_ssh(way)?))
             }
             ReachBy::Kubernetes(pods) => {
+                writable_files::warn(&writable_files::kubeconfigs(|name| std::env::var_os(name)));
                 let person = std::env::var("USER").unwrap_or_default();
                 let process = if scope.has_folder { None } else { this_process() };
                 let owner = PodOwner { run: scope.run.to_owned(), person, process };

@@ -6,7 +6,10 @@ use super::planning::{self, Replanning, check_holds_no_secret, make_plan, make_p
 use super::preflight::{self, Stopped};
 use super::reached::{ReachScope, Reached};
 use super::rehearsal::Rehearsal;
-use super::{RunOptions, access, after_run, load, print_errors, publication, reports, run_cluster, webhook};
+use super::{
+    RunOptions, access, after_run, load, print_errors, publication, reports, run_cluster, webhook,
+    writable_files,
+};
 use crate::filters::Filters;
 use crate::report::{self, ListFormat};
 use base::redact::Secrets;
@@ -102,10 +105,22 @@ pub(crate) fn run_plan(
 }
 
 /// The folder of a run that is about to be launched.
-fn begin(home: &Home, plan: &Plan, secrets: Secrets, probe: Option<&Probe>) -> Result<Store, StoreError> {
+fn begin(
+    home: &Home,
+    plan: &Plan,
+    secrets: Secrets,
+    probe: Option<&Probe>,
+    latest: Option<&Named>,
+) -> Result<Store, StoreError> {
     let store = Store::create(home, &plan.run_id)?.hiding(secrets).simulated(plan.simulated);
-    settle(&store, plan, probe)?;
-    Ok(store)
+    match settle(&store, plan, probe) {
+        Ok(()) => Ok(store),
+        // A folder without a plan is no run that could be read or resumed.
+        Err(error) => {
+            remove_unlaunched(home, store, latest);
+            Err(error)
+        }
+    }
 }
 
 fn settle(store: &Store, plan: &Plan, probe: Option<&Probe>) -> Result<(), StoreError> {
@@ -183,6 +198,11 @@ fn launch(
     if let Err(why) = check_holds_no_secret(&plan, &secrets) {
         return print_errors(&[why]);
     }
+    // A simulated run starts nothing.
+    if inventory.kind == Kind::Real {
+        let files = plan.sources.iter().map(|source| home.path().join(&source.file));
+        writable_files::warn(&files.collect::<Vec<_>>());
+    }
     interrupt::watch();
     let reached = match reached_by(inventory, &ReachScope::from_plan(&plan, options.ssh_fanout)) {
         Ok(reached) => reached,
@@ -191,7 +211,7 @@ fn launch(
     // Pods are made before anything is launched: a run that is killed meanwhile is found by its folder, and they by it.
     let latest = home.find_run("latest").ok();
     let early = match reached.as_ref().and_then(Reached::pods) {
-        Some(_) => begin(home, &plan, secrets.clone(), None).map(Some),
+        Some(_) => begin(home, &plan, secrets.clone(), None, latest.as_ref()).map(Some),
         None => Ok(None),
     };
     let early = match early {
@@ -249,7 +269,7 @@ fn launch(
     let plan = plan::share(plan, inventory);
     let begun = match early {
         Some(store) => settle(&store, &plan, probe.as_ref()).map(|()| store),
-        None => begin(home, &plan, secrets, probe.as_ref()),
+        None => begin(home, &plan, secrets, probe.as_ref(), latest.as_ref()),
     };
     let store = match begun {
         Ok(store) => store,

@@ -238,7 +238,6 @@ fn print_end(stored: &Stored, summary: &Summary, color: bool) -> Result<i32, Str
     let report = Report::new(&stored.plan, &cases, summary);
     let text = report::broken(&report, None)
         .unwrap_or_else(|| report::closing(&report, Ending { color, ..Ending::default() }));
-    // A reader that has gone away needs no error.
-    let _ = io::stdout().lock().write_all(narrow::fit(&text, io::stdout()).as_bytes());
+    crate::standard_output::print(narrow::fit(&text, io::stdout()).as_bytes());
     Ok(summary.exit_code)
 }

@@ -38,7 +38,7 @@ pub use service::Service;
 pub use stamp::RunFacts;
 pub use stored::{Stored, has_safe_names, is_inside};
 
-use self::held::{Held, hold};
+use self::held::{FolderId, Held, hold};
 use self::journal::Appender;
 use base::redact::{Redactor, Secrets};
 use model::artefact::{Probe, RunCluster, is_newer};
@@ -97,6 +97,8 @@ pub struct Store {
     secrets: Arc<Secrets>,
     /// As long as it is held no other process goes on with the run, or cleans up after it.
     _held: Arc<Option<Held>>,
+    /// The folder that is held: another one may take its name while the run goes on.
+    began_in: Option<FolderId>,
 }
 
 impl Store {
@@ -116,6 +118,7 @@ impl Store {
             _ => StoreError::at(&folder, error),
         })?;
         store._held = Arc::new(hold(&folder)?);
+        store.began_in = store.folder_id();
         store.link_latest();
         Ok(store)
     }
@@ -132,6 +135,7 @@ impl Store {
             return Err(StoreError::other(&store.folder(), &"no such run"));
         }
         store._held = Arc::new(hold(&store.folder())?);
+        store.began_in = store.folder_id();
         Ok(store)
     }
 
@@ -144,6 +148,7 @@ impl Store {
             redactor,
             secrets: Arc::default(),
             _held: Arc::default(),
+            began_in: None,
         }
     }
 
@@ -210,7 +215,26 @@ impl Store {
 
     /// Bytes in which there is no secret any more: whoever brings them has seen to that.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        self.check_place()?;
         write_private_by(path, &mut |file| file.write_all(bytes))
+    }
+
+    /// As long as the folder is held, its file system gives it no other number.
+    fn folder_id(&self) -> Option<FolderId> {
+        self._held.is_some().then(|| FolderId::from_path(&self.folder())).flatten()
+    }
+
+    /// The lock and the files that are there stay with the folder that was moved or removed: what is written elsewhere
+    /// would be half a run that no process holds, or lie wherever a link leads.
+    fn check_place(&self) -> Result<(), StoreError> {
+        let folder = self.folder();
+        match self.began_in.is_none() || self.began_in == FolderId::from_path(&folder) {
+            true => Ok(()),
+            false => Err(StoreError::other(
+                &folder,
+                &"moved, removed or replaced: not the folder in which this run began; move that one back",
+            )),
+        }
     }
 
     /// A file without a name, for the user alone, for what must not stay: it goes with the process, too.
@@ -235,6 +259,7 @@ impl Store {
     }
 
     fn append<T: Serialize>(&self, name: &str, entry: &T) -> Result<(), StoreError> {
+        self.check_place()?;
         let path = self.folder().join(name);
         let bad = |error| StoreError::at(&path, io::Error::other(error));
         let text = serde_json::to_vec(entry).map_err(bad)?;

@@ -37,6 +37,14 @@ pub fn distrusted(path: &Path) -> Option<String> {
     open_to_all(path)
 }
 
+/// Whether other users can write a file; its folders are not looked at, nor is whoever owns it.
+pub fn is_writable_by_others(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|facts| {
+        facts.mode() & WRITABLE_BY_ALL != 0
+            || facts.mode() & WRITABLE_BY_GROUP != 0 && !is_private(facts.gid(), geteuid())
+    })
+}
+
 /// Why a file or folder that was named must not be used, whoever it belongs to: every user can write it, or replace a
 /// folder above it.
 pub fn open_to_all(path: &Path) -> Option<String> {

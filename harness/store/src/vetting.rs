@@ -118,8 +118,12 @@ fn open(path: &Path, most: u64) -> Result<Option<(File, fs::Metadata)>, String> 
 
 fn bytes(file: File, most: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    file.take(most).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    Ok(bytes)
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    // It grew since it was looked at, or is one whose size the kernel does not know, as in /proc.
+    match bytes.len() as u64 > most {
+        true => Err(format!("more than {most} bytes, the limit; it grows while it is read")),
+        false => Ok(bytes),
+    }
 }
 
 /// The file of a case by its path there, none of whose folders is a link.
@@ -190,6 +194,9 @@ mod tests {
         assert_eq!(read_own(&path("file"), 3), Ok(Some(b"abc".to_vec())));
         assert_eq!(read_own(&path("absent"), 3), Ok(None));
         assert_eq!(read_own(&path("file"), 2), Err("3 bytes, limit 2".to_owned()));
+        // Its size is 0, as is that of a file that has only begun to grow.
+        let grown = read(Path::new("/proc/self/status"), 3).expect_err("not cut to what was looked at");
+        assert!(grown.starts_with("more than 3 bytes"), "{grown}");
         fs::set_permissions(path("file"), fs::Permissions::from_mode(0o666)).expect("set");
         assert_eq!(read_own(&path("file"), 3), Err("other users can write it".to_owned()));
         symlink("file", path("link")).expect("linked");

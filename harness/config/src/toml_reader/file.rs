@@ -27,9 +27,20 @@ pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     regular(&fs::metadata(path)?)?;
     let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
     regular(&file.metadata()?)?;
+    whole(file)
+}
+
+/// Half of a file that grew since it was looked at could read as a whole one: with the first of its baselines alone.
+fn whole(file: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MOST_BYTES {
+        true => Err(io::Error::other(format!(
+            "larger than {} MiB, or growing while it is read",
+            MOST_BYTES >> 20
+        ))),
+        false => Ok(bytes),
+    }
 }
 
 fn regular(data: &fs::Metadata) -> io::Result<()> {
@@ -93,6 +104,13 @@ mod tests {
             Some("no text in UTF-8; save it as UTF-8"),
         ),
     ];
+
+    #[test]
+    fn a_file_that_grows_while_it_is_read_is_not_cut_to_its_beginning() {
+        let why = whole(io::repeat(b'#')).expect_err("endless").to_string();
+        assert!(why.contains("larger than 4 MiB"), "{why}");
+        assert_eq!(whole(io::repeat(b'#').take(MOST_BYTES)).expect("read").len() as u64, MOST_BYTES);
+    }
 
     #[test]
     fn what_is_no_regular_file_of_a_person_s_size_is_refused_with_one_error() {

@@ -17,7 +17,6 @@ use clap::Args;
 use model::exit_code;
 use recipes::catalogue::Catalogue;
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use store::Home;
 use verdict::history::past::{self, Outlines, Past, RunKind};
@@ -113,8 +112,7 @@ pub(super) fn run(args: &HistoryArgs) -> Result<i32, Error> {
     {
         eprintln!("not read: {}", show(&apart));
     }
-    // A reader that has gone away has read enough.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    crate::standard_output::print(text.as_bytes());
     Ok(code)
 }
 

@@ -15,7 +15,6 @@ use model::exit_code;
 use model::fault::NodeFault;
 use sim::SimulatedReach;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use store::{self, Home};
 
@@ -212,8 +211,6 @@ fn print_json<T: serde::Serialize>(value: &T) {
     }
 }
 
-/// Ignores a closed stdout.
 fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    crate::standard_output::print(text.as_bytes());
 }

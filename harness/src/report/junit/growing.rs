@@ -1,8 +1,9 @@
-//! The JUnit document of a run that goes on: whole after every case. What a case adds is rendered once, when it is judged.
+//! The JUnit document of a run that goes on: whole after every case, and never green, as the process may be killed, or its
+//! disk be full, at any moment. What a case adds is rendered once, when it is judged.
 
 use super::{JunitTarget, aggregate, culprits, junit_for};
 use crate::report::{Report, ReportError, unlaunched};
-use base::text::show;
+use base::text::{count, show};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, Event};
 
@@ -55,6 +56,7 @@ impl GrowingJunit {
         for testsuite in &self.testsuites {
             document.extend_from_slice(testsuite);
         }
+        document.extend_from_slice(unfinished(report, self.testsuites.len() + 1).as_bytes());
         let mut end = Writer::new(document);
         let ended = end.write_event(Event::End(BytesEnd::new("testsuites")));
         ended.map_err(|why| ReportError(format!("cannot build the JUnit document: {why}")))?;
@@ -72,14 +74,30 @@ impl GrowingJunit {
         let mut start = BytesStart::new("testsuites");
         for (name, value) in [
             ("name", show(&summary.run_id)),
-            ("tests", ((counts.total + named) as usize - self.aggregated).to_string()),
+            ("tests", ((counts.total + named) as usize - self.aggregated + UNFINISHED).to_string()),
             ("failures", failures.to_string()),
-            ("errors", errors.to_string()),
+            ("errors", (errors + UNFINISHED).to_string()),
         ] {
             start.push_attribute((name, value.as_str()));
         }
         start
     }
+}
+
+/// Testcases of what is missing still.
+const UNFINISHED: usize = 1;
+
+/// The last testsuite: an error until the run's own document takes the place of this one.
+fn unfinished(report: &Report, id: usize) -> String {
+    let judged = count(report.summary.counts.total, "assertion");
+    // A document is made of times that could be read.
+    let timestamp = &report.summary.started;
+    format!(
+        "  <testsuite id=\"{id}\" name=\"run\" package=\"run\" tests=\"1\" errors=\"1\" failures=\"0\" timestamp=\"{timestamp}\" \
+         skipped=\"0\" time=\"0\">\n    <testcase name=\"run has ended\" time=\"0\" classname=\"run\">\n      <error type=\"error\" \
+         message=\"the run has not ended: {judged} judged so far; if its process is gone: harness resume\"/>\n    \
+         </testcase>\n  </testsuite>\n"
+    )
 }
 
 /// The testsuites of a document, without the first `skip` of them.
@@ -121,13 +139,27 @@ mod tests {
             let names: Vec<&str> =
                 document.suites.iter().map(|(suite, _)| suite.attributes["name"].as_str()).collect();
             let expected = ["culprits", "nccl-p5.nics", "nccl-p5.all-reduce", "nccl-p5.rest"];
-            assert_eq!(names, expected[..=so_far]);
+            assert_eq!(names, [&expected[..=so_far], &["run"][..]].concat());
             let ids: Vec<String> =
                 document.suites.iter().map(|(suite, _)| suite.attributes["id"].clone()).collect();
-            assert_eq!(ids, (0..=so_far).map(|id| id.to_string()).collect::<Vec<_>>());
+            assert_eq!(ids, (0..=so_far + 1).map(|id| id.to_string()).collect::<Vec<_>>());
             let tests: usize = document.suites.iter().map(|(_, cases)| cases.len()).sum();
             assert_eq!(document.whole.attributes["tests"], tests.to_string());
         }
+    }
+
+    #[test]
+    fn a_run_that_was_killed_leaves_no_green_document() {
+        let mut case = fixture::case("c");
+        case.verdicts = vec![fixture::verdict("c", "rate", "n", "p", model::artefact::Status::Pass)];
+        let made = Made::from_cases(vec![case]);
+        let document = read(&GrowingJunit::default().add(&made.report(), &<[u8]>::to_vec).unwrap());
+        assert_eq!(document.whole.attributes["errors"], "1");
+        let (suite, cases) = document.suites.last().unwrap();
+        assert_eq!((suite.attributes["name"].as_str(), suite.attributes["errors"].as_str()), ("run", "1"));
+        let (kind, error) = cases[0].result.as_ref().unwrap();
+        assert_eq!(kind, "error");
+        assert!(error["message"].starts_with("the run has not ended: 1 assertion judged"), "{error:?}");
     }
 
     #[test]
@@ -136,7 +168,7 @@ mod tests {
         let mut growing = GrowingJunit::default();
         let document = read(&growing.add(&made.report(), &<[u8]>::to_vec).unwrap());
         let counted = ["failures", "errors"].map(|key| document.whole.attributes[key].as_str());
-        assert_eq!(counted, ["2", "1"]);
+        assert_eq!(counted, ["2", "2"], "one of them that the run has not ended");
     }
 
     #[test]
@@ -147,6 +179,6 @@ mod tests {
         case.verdicts = vec![verdict];
         let made = Made::from_cases(vec![case]);
         let document = read(&GrowingJunit::default().add(&made.report(), &<[u8]>::to_vec).unwrap());
-        assert_eq!((document.suites.len(), document.suites[0].1.len()), (1, 1));
+        assert_eq!((document.suites.len(), document.suites[0].1.len()), (2, 1));
     }
 }
