@@ -30,7 +30,8 @@ pub(super) fn find(rows: &Rows) -> Option<Copies> {
     if starts.is_sorted_by(|before, after| before < after) {
         return None;
     }
-    let columns: PolarsResult<Vec<&Int64Chunked>> = rows.frame().columns().iter().map(Column::i64).collect();
+    let columns: PolarsResult<Vec<&Int64Chunked>> =
+        rows.frame().columns().iter().map(|column| column.i64()).collect();
     let columns = columns.ok()?;
     let read = |name: &str| columns.iter().find(|column| column.name().as_str() == name).copied();
     let (ends, launches) = (read("end"), read("correlationId"));
