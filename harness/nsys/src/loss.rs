@@ -21,7 +21,13 @@ const LOST: [&str; 9] = [
 
 /// A keyword for the cause, and the first diagnostic that reports it.
 pub fn loss(export: &Export) -> Result<Option<(&'static str, String)>, ExportError> {
-    let Some(rows) = export.columns(&DIAGNOSTIC_EVENT, &["text", "severity"])? else { return Ok(None) };
+    let Some(rows) = export.columns(&DIAGNOSTIC_EVENT, &["text", "severity"])? else {
+        let why = "it is absent or empty, and each capture has some: export the report again".to_owned();
+        return match export.lacks_diagnostics() {
+            true => Err(ExportError::Broken { table: DIAGNOSTIC_EVENT.name, why }),
+            false => Ok(None),
+        };
+    };
     let mut error = None;
     for (text, severity) in rows.texts("text")?.iter().zip(rows.maybe_ints("severity")?.iter()) {
         let text = text.unwrap_or_default();

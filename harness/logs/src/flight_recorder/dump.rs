@@ -52,6 +52,8 @@ pub(super) struct Entry {
     pub name: Rc<str>,
     pub is_p2p: bool,
     pub created_ns: Option<u64>,
+    /// When the watchdog saw that it was done.
+    pub completed_ns: Option<u64>,
     pub is_completed: bool,
     /// The watchdog let go of it.
     pub is_retired: bool,
@@ -241,6 +243,7 @@ fn entry(node: Node<'_>) -> Option<Entry> {
         name,
         is_p2p,
         created_ns: number("time_created_ns").filter(|ns| *ns > 0),
+        completed_ns,
         is_completed: state.as_deref() == Some("completed") || completed_ns.is_some(),
         is_retired: flag("retired") == Some(true),
         is_part: false,

@@ -1,13 +1,16 @@
 //! Dumps that are not of one job: a second job writes over the dumps of the first, rank by rank, and a folder may hold both.
 //! Such dumps are not compared.
 
-use super::dump::Dump;
+use super::collective::{needs_all, operation};
+use super::dump::{Dump, Entry};
 use crate::text::count;
 use metric::finding::Finding;
 use std::collections::BTreeMap;
 
 /// No time-out is that long: an entry that is older is of another job.
 const APART_NS: u64 = 12 * 3600 * 1_000_000_000;
+/// The clocks of two nodes differ by less.
+const CLOCKS_NS: u64 = 60 * 1_000_000_000;
 
 pub(super) fn find(dumps: &BTreeMap<u64, Dump>, copies: &[(u64, String)]) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -48,7 +51,61 @@ pub(super) fn find(dumps: &BTreeMap<u64, Dump>, copies: &[(u64, String)]) -> Vec
             "the newest entry of rank {old} is {hours} h older than that of rank {new}: another job"
         ));
     }
+    if let Some(message) = impossible_order(dumps) {
+        find(message);
+    }
     found
+}
+
+/// Name, first rank and size of a group, and the number of a collective in it.
+type Key<'a> = (&'a str, u64, usize, u64);
+
+/// Of one collective: the first that was done, and the last that entered.
+#[derive(Default)]
+struct Ends<'a> {
+    done: Option<(u64, u64)>,
+    entered: Option<(u64, u64)>,
+    operation: &'a str,
+}
+
+/// No rank is done before all have entered: a dump that says so was left by an earlier run.
+fn impossible_order(dumps: &BTreeMap<u64, Dump>) -> Option<String> {
+    let mut all: BTreeMap<Key<'_>, Ends<'_>> = BTreeMap::new();
+    for (rank, dump) in dumps {
+        for (key, entry) in entries(dump) {
+            let Some(entry) = entry.filter(|entry| waits_for_all(operation(&entry.name))) else { continue };
+            let ends = all.entry(key).or_default();
+            let done = entry.completed_ns.map(|ns| (ns, *rank));
+            ends.done = ends.done.into_iter().chain(done).min();
+            ends.entered = ends.entered.max(entry.created_ns.map(|ns| (ns, *rank)));
+            ends.operation = operation(&entry.name);
+        }
+    }
+    all.into_iter().find_map(|((group, .., sequence), ends)| {
+        let ((done, early), (entered, late)) = ends.done.zip(ends.entered)?;
+        let apart = entered.checked_sub(done).filter(|apart| *apart > CLOCKS_NS)? / 1_000_000_000;
+        let what = format!("{} #{sequence} of group {group}", ends.operation);
+        Some(format!(
+            "rank {early} completed {what} {apart} s before rank {late} entered it: another job, or a clock is off"
+        ))
+    })
+}
+
+/// A rank that exchanges nothing may be done with an all_to_all at once.
+fn waits_for_all(operation: &str) -> bool {
+    needs_all(operation) && operation != "all_to_all"
+}
+
+/// The entry of each collective; none where several have its number, as in a batch or where a group was made again.
+fn entries(dump: &Dump) -> BTreeMap<Key<'_>, Option<&Entry>> {
+    let mut all = BTreeMap::new();
+    for entry in dump.entries.iter().filter(|entry| !entry.is_p2p) {
+        let Some(group) = dump.groups.get(&entry.group) else { continue };
+        let first = group.ranks.first().copied().unwrap_or_default();
+        let key = (&*entry.group, first, group.ranks.len(), entry.sequence);
+        all.entry(key).and_modify(|known| *known = None).or_insert(Some(entry));
+    }
+    all
 }
 
 /// How many dumps have each value.

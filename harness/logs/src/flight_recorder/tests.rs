@@ -360,6 +360,31 @@ fn collectives_that_others_completed_are_shown_without_a_culprit() {
 }
 
 #[test]
+fn a_dump_that_an_earlier_run_left_names_no_rank() {
+    const SECOND: u64 = 1_000_000_000;
+    let waits = dump(WORLD, &[done(A1()), done(call("0", 2, "all_reduce")), call("0", 3, "all_reduce")]);
+    let since = |created: u64, completed: u64| {
+        let mut old = dump(WORLD, &[done(A1()), done(call("0", 2, "all_reduce"))]);
+        let entry = &mut old["entries"][1];
+        let created_ns = entry["time_created_ns"].as_u64().expect("a time");
+        entry["time_created_ns"] = json!(created_ns - created * SECOND);
+        entry["time_discovered_completed_ns"] = json!(created_ns - completed * SECOND);
+        messages(&read(&[(0, waits.clone()), (1, waits.clone()), (2, waits.clone()), (3, old)]))
+    };
+    let missing = |found: &[String]| found.iter().any(|it| it.starts_with("fr-rank-missing: rank 3"));
+    // Clocks differ by some seconds, and one that waits is not done.
+    assert!(missing(&since(5, 3)));
+    assert!(missing(&since(1800, 0)));
+    let found = since(1800, 1799);
+    assert_eq!(
+        found[0],
+        "fr-mixed-jobs: rank 3 completed all_reduce #2 of group 0 1799 s before rank 2 entered it: another job, or a \
+         clock is off"
+    );
+    assert!(!missing(&found), "{found:?}");
+}
+
+#[test]
 fn dumps_of_several_jobs_are_named_and_not_compared() {
     let waits = dump(WORLD, &[A1(), call("0", 2, "all_reduce")]);
     let other = |change: fn(&mut Value)| {

@@ -180,6 +180,14 @@ fn behind(
         return;
     }
     let seen: u64 = counts.launched.iter().map(|it| it.ranks).fold(0, u64::saturating_add);
+    let mut listed: Vec<u64> =
+        counts.launched.iter().flat_map(|set| &set.listed).map(|owner| owner.rank).collect();
+    listed.sort_unstable();
+    if let Some(rank) = listed.windows(2).find_map(|pair| (pair[0] == pair[1]).then_some(pair[0])) {
+        let message = format!("{operation} of {hash}: two counts of rank {rank}; no culprit");
+        found.push(Finding::new("ras-contradicts", message).file(&report.file));
+        return;
+    }
     let size = communicator.size.unwrap_or(seen).max(seen);
     let majority = counts.launched.iter().find(|it| it.ranks > size / 2);
     let Some(majority) = majority else {

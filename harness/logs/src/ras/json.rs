@@ -177,6 +177,14 @@ impl CommunicatorJson {
             let message = format!("{absurd} rank numbers of {hash} beyond its size {size}: left out");
             findings.push(Finding::new("ras-absurd", message).file(file));
         }
+        // Numbers of missing ranks may be those of unset memory.
+        let mut numbers: Vec<u64> = ranks.iter().filter_map(number).collect();
+        numbers.sort_unstable();
+        if let Some(rank) = numbers.windows(2).find_map(|pair| (pair[0] == pair[1]).then_some(pair[0])) {
+            let message = format!("{hash} lists rank {rank} more than once: left out");
+            findings.push(Finding::new("ras-contradicts", message).file(file));
+            return None;
+        }
         let (present, absent) = (ranks.len() as u64, missing.len() as u64);
         let announced = |number: &Option<Number>, found: u64| {
             number.as_ref().is_some_and(|it| it.as_u64() != Some(found))

@@ -253,6 +253,24 @@ fn an_incomplete_report_is_never_without_a_finding() {
 }
 
 #[test]
+fn a_rank_that_a_report_lists_twice_is_no_culprit() {
+    for count in [5, 9] {
+        let ranks = [json_rank(0, 9), json_rank(1, 9), json_rank(2, count), json_rank(2, 9)];
+        let expected = "ras-contradicts: 0xf31e lists rank 2 more than once: left out";
+        assert_eq!(messages(&read(&[&json("t", 4, &ranks, &[])])), [expected]);
+    }
+    let process = "-- GPU 3 managed by process 33 on node 10.0.0.1";
+    let behind = format!(
+        "#0-0 (f3) MISMATCH\n  Communicator ranks have different AllReduce operation counts\n  \
+         14 ranks have launched up to operation 101\n  \
+         Rank 3 has launched up to operation 100 {process}\n  \
+         Rank 3 has launched up to operation 99 {process}\n\n"
+    );
+    let expected = "ras-contradicts: AllReduce of 0xf3: two counts of rank 3; no culprit";
+    assert_eq!(messages(&read(&[&text("MISMATCH", "", &behind)])), [expected]);
+}
+
+#[test]
 fn numbers_of_unset_memory_are_left_out_and_the_sound_part_stands() {
     let ranks = [json_rank(0, 5), json_rank(21474, 5)];
     assert_eq!(codes(&json("t", 2, &ranks, &[])), ["ras-absurd"]);

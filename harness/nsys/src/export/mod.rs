@@ -6,6 +6,9 @@ mod arrow;
 #[cfg(test)]
 mod bytes_tests;
 mod cleaned;
+#[cfg(test)]
+mod contradiction_tests;
+mod copies;
 mod parquet_folder;
 mod rows;
 mod shared;
@@ -20,11 +23,12 @@ pub use rows::{MaybeInts, Rows};
 pub use shared::Decoded;
 pub use source::{ColumnSource, SourceGuard, register};
 
-use crate::tables::{ColumnSpec, ColumnType, META_DATA_EXPORT, TableSpec};
+use crate::tables::{ColumnSpec, ColumnType, KERNEL, META_DATA_EXPORT, PROCESSES, TableSpec};
 use logs::efa_counters::{self, Capture};
 use polars::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +43,8 @@ pub struct Export {
     path: PathBuf,
     form: Form,
     shared: Option<shared::Shared>,
+    /// Why its kernels do not count, once it was looked for.
+    contradiction: OnceCell<Option<String>>,
 }
 
 enum Form {
@@ -131,7 +137,7 @@ impl Export {
             } else {
                 return Err(bad("the folder has no .parquet or .arrow file".to_owned()));
             };
-            return Ok(Export { path: path.to_owned(), form, shared: None });
+            return Ok(Export { path: path.to_owned(), form, shared: None, contradiction: OnceCell::new() });
         }
         // A pipe would be waited for, and a device has no end.
         if !std::fs::metadata(path).map_err(|error| bad(error.to_string()))?.is_file() {
@@ -146,12 +152,12 @@ impl Export {
         if head.starts_with(efa_counters::MAGIC) {
             let capture = efa_counters::read_file(path).map_err(bad)?;
             let form = Form::Counters(Box::new(capture));
-            return Ok(Export { path: path.to_owned(), form, shared: None });
+            return Ok(Export { path: path.to_owned(), form, shared: None, contradiction: OnceCell::new() });
         }
         if arrow::begins_a_stream(&head) {
             let streams = arrow::Streams::open(path).map_err(bad)?;
             let form = Form::ArrowStreams(streams);
-            return Ok(Export { path: path.to_owned(), form, shared: None });
+            return Ok(Export { path: path.to_owned(), form, shared: None, contradiction: OnceCell::new() });
         }
         if let Some(why) = logs::encoding::refusal(&head) {
             return Err(bad(why.to_owned()));
@@ -175,7 +181,7 @@ impl Export {
         if !tables.iter().any(|name| OURS.iter().any(|ours| name.starts_with(ours))) {
             return Err(ExportError::Foreign { path: path.to_owned() });
         }
-        Ok(Export { path: path.to_owned(), form, shared: None })
+        Ok(Export { path: path.to_owned(), form, shared: None, contradiction: OnceCell::new() })
     }
 
     /// From here on columns are cached for further readers, at most `room` bytes of them.
@@ -237,15 +243,7 @@ impl Export {
         columns: &[&'static ColumnSpec],
     ) -> Result<Option<Rows>, ExportError> {
         for name in [Some(spec.name), spec.older_name].into_iter().flatten() {
-            let frame = match &self.form {
-                Form::ParquetFolder => parquet_folder::table(&self.path, name, columns),
-                Form::ArrowFolder => arrow::table_of_folder(&self.path, name, columns),
-                Form::ArrowStreams(streams) => streams.table(name, columns),
-                Form::Pages(pages) => pages.table(name, columns),
-                Form::Sqlite(connection) => sqlite::table(connection, name, columns),
-                Form::Counters(_) => Ok(None),
-            };
-            let frame = match frame {
+            let frame = match self.frame(name, columns) {
                 Ok(Some(frame)) => frame,
                 Ok(None) => continue,
                 Err(Fault::NoColumn(column)) => {
@@ -254,9 +252,81 @@ impl Export {
                 }
                 Err(Fault::Broken(why)) => return Err(ExportError::Broken { table: spec.name, why }),
             };
-            return Ok((frame.height() > 0).then(|| Rows::new(spec, rows::without_endless(frame))));
+            if frame.height() == 0 {
+                return Ok(None);
+            }
+            let rows = Rows::new(spec, rows::without_endless(frame));
+            return match self.contradiction(spec, name, &rows) {
+                Some(why) => Err(ExportError::Broken { table: spec.name, why: why.to_owned() }),
+                None => Ok(Some(rows)),
+            };
         }
         Ok(None)
+    }
+
+    fn frame(&self, name: &str, columns: &[&'static ColumnSpec]) -> Result<Option<DataFrame>, Fault> {
+        match &self.form {
+            Form::ParquetFolder => parquet_folder::table(&self.path, name, columns),
+            Form::ArrowFolder => arrow::table_of_folder(&self.path, name, columns),
+            Form::ArrowStreams(streams) => streams.table(name, columns),
+            Form::Pages(pages) => pages.table(name, columns),
+            Form::Sqlite(connection) => sqlite::table(connection, name, columns),
+            Form::Counters(_) => Ok(None),
+        }
+    }
+
+    /// Whether kernels are there twice, or are of another report. All columns are read only where rows are alike in those
+    /// that were asked for.
+    fn contradiction(&self, spec: &'static TableSpec, name: &str, rows: &Rows) -> Option<&str> {
+        if *spec != KERNEL || rows.ints("start").is_err() {
+            return None;
+        }
+        let found = self.contradiction.get_or_init(|| {
+            let repeated = || {
+                copies::find(rows)?;
+                let all: Vec<&'static ColumnSpec> = spec.columns.iter().collect();
+                let frame = self.frame(name, &all).ok()??;
+                copies::find(&Rows::new(spec, rows::without_endless(frame)))
+            };
+            repeated().map(|copies| copies.to_string()).or_else(|| self.other_processes(name))
+        });
+        found.as_deref()
+    }
+
+    /// A folder can hold a file of another report. `PROCESSES` lists all processes of a machine.
+    fn other_processes(&self, kernels: &str) -> Option<String> {
+        if !self.is_folder() {
+            return None;
+        }
+        let known = self.processes(&PROCESSES, PROCESSES.name)?;
+        let ran = self.processes(&KERNEL, kernels)?;
+        let is_other = !known.is_empty() && !ran.is_empty() && ran.is_disjoint(&known);
+        is_other.then(|| {
+            "`PROCESSES` lists none of its processes: a file of another report, export it again".to_owned()
+        })
+    }
+
+    fn processes(&self, spec: &'static TableSpec, name: &str) -> Option<BTreeSet<i64>> {
+        let frame = self.frame(name, &rows::chosen(spec, &["globalPid"])).ok()??;
+        let column = frame.column("globalPid").ok()?.i64().ok()?;
+        let (mut processes, mut last) = (BTreeSet::new(), None);
+        for process in column.iter().flatten() {
+            if last != Some(process) {
+                processes.insert(process);
+                last = Some(process);
+            }
+        }
+        Some(processes)
+    }
+
+    fn is_folder(&self) -> bool {
+        matches!(self.form, Form::ParquetFolder | Form::ArrowFolder)
+    }
+
+    /// Whether a folder has lost the file of diagnostics: labels of their severities are written where there are any.
+    pub(crate) fn lacks_diagnostics(&self) -> bool {
+        let labels = ["parquet", "arrow"].map(|form| format!("ENUM_DIAGNOSTIC_SEVERITY_LEVEL.{form}"));
+        self.is_folder() && labels.iter().any(|file| self.path.join(file).is_file())
     }
 
     /// Reads `META_DATA_EXPORT`; both versions are `None` if the table is absent.

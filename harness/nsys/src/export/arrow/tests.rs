@@ -84,6 +84,21 @@ fn one_file_of_streams_and_a_folder_of_either_kind_give_the_same_tables() {
 }
 
 #[test]
+fn kernels_that_are_there_twice_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("r.arrows");
+    let mut bytes = Vec::new();
+    let mut writer = StreamWriter::try_new(&mut bytes, &kernels().schema()).expect("begun");
+    writer.write(&kernels()).expect("written");
+    writer.write(&kernels()).expect("written");
+    writer.finish().expect("ended");
+    drop(writer);
+    std::fs::write(&path, [bytes, stream(&strings())].concat()).expect("written");
+    let error = Export::open(&path).expect("opens").table(&KERNEL).expect_err("refused").to_string();
+    assert!(error.contains("repeats row"), "{error}");
+}
+
+#[test]
 fn a_missing_column_and_a_wrong_type_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("r.arrows");

@@ -1,0 +1,112 @@
+//! Exports whose files contradict each other or themselves: kernels twice, a file of another report, a lost file.
+
+use super::Export;
+use crate::loss::loss;
+use crate::tables::write::{Columns, diagnostics, kernels};
+use crate::tables::{KERNEL, KernelRow, PROCESSES};
+use crate::testing::{Made, OTHER_PROCESS, PROCESS, exports};
+use rusqlite::types::Value;
+use std::fs;
+
+fn row(start: i64, end: i64, correlation: i64) -> KernelRow {
+    KernelRow {
+        start,
+        end,
+        device_id: 0,
+        context_id: 1,
+        stream_id: 7,
+        correlation_id: Some(correlation),
+        global_pid: Some(PROCESS),
+        short_name: 1,
+        demangled_name: 1,
+    }
+}
+
+/// Of which only these columns are asked for, as recipes do.
+fn read(export: &Export) -> Result<usize, String> {
+    let rows = export.columns(&KERNEL, &["start", "end", "shortName"]).map_err(|error| error.to_string())?;
+    Ok(rows.expect("rows").len())
+}
+
+#[test]
+fn kernels_that_are_there_twice_are_refused_with_their_rows() {
+    let expected = "table `CUPTI_ACTIVITY_KIND_KERNEL` cannot be read: row 3 repeats row 1, 2 such rows: export \
+                    the report again";
+    let made = Made::begin();
+    made.kernel((0, 10), 1, 1).kernel((20, 30), 2, 1).kernel((0, 10), 1, 1).kernel((20, 30), 2, 1);
+    let export = Export::open(&made.path()).expect("opens");
+    assert_eq!(read(&export), Err(expected.to_owned()));
+    assert_eq!(read(&export), Err(expected.to_owned()), "and whenever they are asked for");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = exports::parquet(folder.path(), &[(0, 10, "a")], &[]);
+    let rows = [row(0, 10, 1), row(20, 30, 2)];
+    let table = path.join("CUPTI_ACTIVITY_KIND_KERNEL.parquet");
+    fs::write(&table, kernels(&[rows.clone(), rows].concat()).expect("written")).expect("written");
+    assert_eq!(read(&Export::open(&path).expect("opens")), Err(expected.to_owned()));
+}
+
+#[test]
+fn kernels_that_merely_look_alike_are_no_copies() {
+    let made = Made::begin();
+    // Two launches, the same on another GPU, two nodes of a graph, and two of which CUPTI has no times.
+    for (start, end, device, correlation, node) in [
+        (0, 10, 0, 1, None),
+        (0, 10, 0, 2, None),
+        (0, 10, 1, 1, None),
+        (5, 9, 0, 3, Some(1)),
+        (5, 9, 0, 3, Some(2)),
+        (0, 0, 0, 4, None),
+        (0, 0, 0, 4, None),
+    ] {
+        let numbers = [
+            ("start", Some(start)),
+            ("end", Some(end)),
+            ("deviceId", Some(device)),
+            ("streamId", Some(7)),
+            ("demangledName", Some(1)),
+            ("shortName", Some(1)),
+            ("correlationId", Some(correlation)),
+            ("graphNodeId", node),
+        ];
+        let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name, Value::Integer(number?))));
+        made.put(&KERNEL, &numbers.collect::<Vec<_>>());
+    }
+    assert_eq!(read(&Export::open(&made.path()).expect("opens")), Ok(7));
+}
+
+#[test]
+fn kernels_of_another_report_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = exports::parquet(folder.path(), &[(0, 10, "a")], &[]);
+    let table = path.join("CUPTI_ACTIVITY_KIND_KERNEL.parquet");
+    fs::write(table, kernels(&[row(0, 10, 1)]).expect("written")).expect("written");
+    let listed = |processes: &[i64]| {
+        let rows = Columns::new(&PROCESSES, processes.len()).numbers("globalPid", processes.iter().copied());
+        fs::write(path.join("PROCESSES.parquet"), rows.bytes().expect("written")).expect("written");
+        read(&Export::open(&path).expect("opens"))
+    };
+    assert_eq!(listed(&[OTHER_PROCESS, PROCESS]), Ok(1));
+    assert_eq!(listed(&[]), Ok(1));
+    let refused = listed(&[OTHER_PROCESS]).expect_err("refused");
+    assert!(
+        refused
+            .ends_with("`PROCESSES` lists none of its processes: a file of another report, export it again")
+    );
+}
+
+#[test]
+fn a_folder_that_lost_its_diagnostics_is_refused_where_loss_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = exports::parquet(folder.path(), &[(0, 10, "a")], &[]);
+    let export = Export::open(&path).expect("opens");
+    assert_eq!(loss(&export), Ok(None), "older releases export none");
+    fs::write(path.join("ENUM_DIAGNOSTIC_SEVERITY_LEVEL.parquet"), "labels").expect("written");
+    let refused = loss(&export).expect_err("refused").to_string();
+    assert!(
+        refused.starts_with("table `DIAGNOSTIC_EVENT` cannot be read: it is absent or empty"),
+        "{refused}"
+    );
+    let started = diagnostics(&[(1, "Profiling has started.".to_owned())]).expect("written");
+    fs::write(path.join("DIAGNOSTIC_EVENT.parquet"), started).expect("written");
+    assert_eq!(loss(&export), Ok(None));
+}
