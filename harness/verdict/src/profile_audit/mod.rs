@@ -5,7 +5,7 @@ use job::profile::account::{self, Account};
 use job::window::mark;
 use metric::finding::Finding;
 use metric::lacks::NOT_READ;
-use model::artefact::{Collected, CollectedFile, FileKind, PlannedJob, PlannedProfile, ProfiledRank};
+use model::artefact::{Change, Collected, CollectedFile, FileKind, PlannedJob, PlannedProfile, ProfiledRank};
 use std::collections::BTreeMap;
 
 /// Every cause for which a rank's report is unusable. The judge reports them as the cause of a missing number.
@@ -80,6 +80,12 @@ pub fn audit(
     reports
 }
 
+/// Whether a file was collected and lost since, on this side: that says nothing about its node.
+fn is_gone(collected: &Collected, planned: &PlannedJob, path: &str) -> bool {
+    let mut changed = collected.changed.iter();
+    changed.any(|file| file.job == planned.name && file.path == path && file.how == Change::Gone)
+}
+
 fn finding_of(report: &RankReport, cause: &str, why: &str) -> Finding {
     Finding::new(cause, format!("rank {}: {why}", report.rank)).node(report.node.as_str())
 }
@@ -98,7 +104,9 @@ fn account_of(
     let Some(file) = collected.files.iter().find(|file| of_rank(&file.job, file.kind, file.rank)) else {
         let missing = collected.missing.iter().find(|file| of_rank(&file.job, file.kind, file.rank));
         let why = missing.map_or("not collected", |missing| missing.why.as_str());
-        return Err(("report-missing", format!("no account `{name}`: {why}")));
+        let path = format!("raw/{}/{name}", planned.name);
+        let cause = if is_gone(collected, planned, &path) { NOT_READ } else { "report-missing" };
+        return Err((cause, format!("no account `{name}`: {why}")));
     };
     let text = read(file).ok_or(("report-garbled", format!("{}: cannot be read", file.path)))?;
     let account =
@@ -217,7 +225,8 @@ fn failing(
         };
         let why =
             collected.missing.iter().find(of_table).map_or("not collected", |missing| missing.why.as_str());
-        return Err(("table-missing", format!("{}: {why}", table.name)));
+        let cause = if is_gone(collected, planned, &path) { NOT_READ } else { "table-missing" };
+        return Err((cause, format!("{}: {why}", table.name)));
     }
     Ok(tables)
 }

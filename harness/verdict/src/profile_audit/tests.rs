@@ -3,7 +3,7 @@
 use super::*;
 use job::profile::{Keep, NsysVersion};
 use job::window::{PlannedWindow, Steps, Way};
-use model::artefact::{Format, MissingFile};
+use model::artefact::{ChangedFile, Format, MissingFile};
 
 const DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 const TABLE: &str = "c.r3_pqtdir/StringIds.parquet";
@@ -208,6 +208,21 @@ fn an_account_or_a_table_that_was_not_collected_is_reported_with_the_reason() {
     assert_eq!((causes(&report), report.tables.clone()), (vec!["table-missing"], None));
     let unread = collected(&[], &[(FileKind::ProfileAccount, "profile.rank3.txt")]);
     assert_eq!(causes(&weighed(&unread, None)), ["report-garbled"]);
+}
+
+#[test]
+fn a_file_that_was_lost_after_it_was_collected_says_nothing_about_its_node() {
+    let gone = |mut collected: Collected, name: &str| {
+        let path = format!("raw/j/{name}");
+        collected.changed.push(ChangedFile { job: "j".into(), path, how: Change::Gone });
+        collected
+    };
+    let account =
+        gone(collected(&[(FileKind::ProfileAccount, "profile.rank3.txt")], &[]), "profile.rank3.txt");
+    assert_eq!(causes(&weighed(&account, None)), ["report-not-read"]);
+    let lost =
+        collected(&[(FileKind::ProfileTable, TABLE)], &[(FileKind::ProfileAccount, "profile.rank3.txt")]);
+    assert_eq!(causes(&weighed(&gone(lost, TABLE), Some(&WHOLE))), ["report-not-read"]);
 }
 
 #[test]
