@@ -11,26 +11,42 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
     if !before.last().is_some_and(|last| b" \t\"'".contains(last)) {
         return None;
     }
-    let is_here = |(flag, ..): &&(&str, Value, &[&str])| {
-        // A long one may be the beginning of another.
-        let ends =
-            |more: &[u8]| !more.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
-        rest.strip_prefix(flag.as_bytes()).is_some_and(|more| !flag.starts_with("--") || ends(more))
-    };
-    let mut flags = FLAGS.iter().filter(is_here).peekable();
+    let mut flags = FLAGS.iter().filter_map(|row| Some((row, flag_length(row.0, row.1, rest)?))).peekable();
     flags.peek()?;
     let command = command(before);
-    let words = || command.split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_'));
+    // Behind a label, and not the scheme of an address.
+    let words = || {
+        command
+            .split(|byte| !(byte.is_ascii_alphanumeric() || b"-_:".contains(byte)))
+            .filter_map(|word| word.rsplit(|byte| *byte == b':').next())
+    };
     let of_command =
         |programs: &[&str]| words().any(|word| programs.iter().any(|one| one.as_bytes() == word));
-    let (flag, value, _) = flags.find(|(_, _, programs)| of_command(programs))?;
-    let more = &rest[flag.len()..];
-    let blanks =
-        |at: usize| more.get(at..).unwrap_or_default().iter().take(8).take_while(|b| **b == b' ').count();
+    flags
+        .filter(|((_, _, programs), _)| of_command(programs))
+        .find_map(|((flag, value, _), length)| given(before, rest, flag, *value, length))
+}
+
+/// The length of a flag, where it begins here. Those of one letter may be joined: `-su me:X`.
+fn flag_length(flag: &str, value: Value, rest: &[u8]) -> Option<usize> {
+    // A long one may be the beginning of another.
+    let ends = |more: &[u8]| !more.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
+    if let Some(more) = rest.strip_prefix(flag.as_bytes()) {
+        return (!flag.starts_with("--") || ends(more)).then_some(flag.len());
+    }
+    let ([b'-', letter], Value::Behind(_)) = (flag.as_bytes(), value) else { return None };
+    let letters = rest.iter().skip(1).take(8).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let is_joined = rest.first() == Some(&b'-') && rest.get(letters) == Some(letter) && letters < 8;
+    (is_joined && rest.get(letters + 1) == Some(&b' ')).then_some(letters + 1)
+}
+
+/// The password that a flag of such a length is given.
+fn given(before: &[u8], rest: &[u8], flag: &str, value: Value, length: usize) -> Option<Found> {
+    let more = &rest[length..];
     let is_listed = matches!(before.last(), Some(b'"' | b'\''));
     let is_attached =
         more.first().is_some_and(u8::is_ascii_alphanumeric) || (!is_listed && quote(more).is_some());
-    if *value == Value::Attached && !is_attached {
+    if value == Value::Attached && !is_attached {
         return None;
     }
     // In a list the flag is quoted, and the next one is its value.
@@ -38,16 +54,13 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
         Some((slashes, _)) if matches!(more.get(slashes + 1), Some(b',' | b' ')) => slashes + 2,
         _ => usize::from(more.first() == Some(&b'=')),
     };
-    at += blanks(at);
+    at += blanks(more, at);
     let open = |at: usize| word(more.get(at..).unwrap_or_default());
     let (mut body, opens) = open(at);
     at += opens;
-    let parted = |sign: u8| body.seen(more.get(at..)?, 128).iter().position(|byte| *byte == sign);
     at += match value {
         Value::Word | Value::Attached => 0,
-        Value::Login => parted(b':')? + 1,
-        Value::Pair => parted(b'=')? + 1,
-        Value::Account => parted(b'%')? + 1,
+        Value::Behind(sign) => body.seen(more.get(at..)?, 128).iter().position(|byte| *byte == sign)? + 1,
         Value::Source if more.get(at..)?.starts_with(b"pass:") => "pass:".len(),
         Value::Source => return None,
     };
@@ -61,11 +74,16 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
     let what = format!("{flag} ...");
     let is_flag = seen.starts_with(b"--");
     (!is_placeholder(seen) && !is_port && !is_flag).then(|| Found {
-        keep: flag.len() + at,
+        keep: length + at,
         skip: 0,
         body: Some(body),
         what,
     })
+}
+
+/// How many blanks stand there.
+pub(super) fn blanks(rest: &[u8], at: usize) -> usize {
+    rest.get(at..).unwrap_or_default().iter().take(8).take_while(|byte| **byte == b' ').count()
 }
 
 /// What stands before a place of its own command.
@@ -76,7 +94,7 @@ fn command(before: &[u8]) -> &[u8] {
 }
 
 /// A word of a shell, and the length of the mark that opens it.
-fn word(rest: &[u8]) -> (Body, usize) {
+pub(super) fn word(rest: &[u8]) -> (Body, usize) {
     match quote(rest) {
         Some((slashes, mark)) => (Body::Quoted { mark, slashes }, slashes + 1),
         None => (Body::Plain { in_list: false }, 0),
@@ -89,18 +107,15 @@ enum Value {
     Word,
     /// A word without a blank before it: behind one they ask for it.
     Attached,
-    /// A user, a colon, and the password.
-    Login,
+    /// What stands behind a sign: `user:X`, `name=X`, `user%X`.
+    Behind(u8),
     /// `pass:X`, or where to read it.
     Source,
-    /// `name=X`
-    Pair,
-    /// `user%X`
-    Account,
 }
 
 /// Programs that take a user and a password as one word.
-const SAMBA: &[&str] = &["smbclient", "rpcclient", "smbget"];
+const SAMBA: &[&str] =
+    &["smbclient", "rpcclient", "smbget", "smbcacls", "samba-tool", "net", "winexe", "wbinfo"];
 /// Programs that take a community, or the passwords of a user.
 const SNMP: &[&str] = &[
     "snmpwalk",
@@ -111,65 +126,157 @@ const SNMP: &[&str] = &[
     "snmpset",
     "snmptable",
     "snmpstatus",
+    "snmptrap",
+    "snmpinform",
+    "snmpdf",
 ];
+const LDAP: &[&str] =
+    &["ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldapwhoami", "ldappasswd", "ldapcompare"];
+const HTTPIE: &[&str] = &["http", "https", "xh", "xhs"];
+const PDF: &[&str] = &["pdftotext", "pdftoppm", "pdftocairo", "pdfinfo", "pdfimages"];
 
-const WORD_BEHIND_P: &[&str] =
-    &["zip", "unzip", "ipmitool", "sqlcmd", "bcp", "tsql", "mosquitto_pub", "mosquitto_sub", "ssh-keygen"];
+const WORD_BEHIND_P: &[&str] = &[
+    "zip",
+    "unzip",
+    "ipmitool",
+    "sqlcmd",
+    "bcp",
+    "tsql",
+    "isql",
+    "osql",
+    "knife",
+    "mosquitto_pub",
+    "mosquitto_sub",
+    "ssh-keygen",
+];
 const WORD_BEHIND_SMALL_P: &[&str] = &[
     "sshpass",
     "login",
     "racadm",
     "redfishtool",
+    "ilorest",
     "ipmipower",
+    "ipmi-power",
+    "ipmiconsole",
+    "ipmi-console",
+    "ipmi-chassis",
+    "ipmi-config",
     "ipmi-sensors",
+    "ipmi-sel",
+    "ipmi-fru",
     "bmc-info",
+    "bmc-config",
+    "bmc-device",
     "mongosh",
     "mongodump",
     "mongorestore",
     "mongoexport",
     "mongoimport",
     "cqlsh",
+    "cypher-shell",
+    "beeline",
+    "rabbitmqadmin",
+    "elasticsearch-users",
     "useradd",
     "usermod",
+    "twine",
+    "nuget",
+    "yt-dlp",
+    "youtube-dl",
+    "ncftp",
+    "ncftpput",
+    "ncftpget",
+    "rdesktop",
+    "steghide",
+    "aescrypt",
+    "doveadm",
+    "hash-password",
+    "check_mysql",
 ];
 const ATTACHED_TO_P: &[&str] = &[
     "mysql",
     "mysqldump",
     "mysqladmin",
     "mysqlimport",
+    "mysqlcheck",
+    "mysqlshow",
+    "mysqlslap",
+    "mysqlbinlog",
+    "mysqlsh",
+    "mycli",
     "mariadb",
     "mariadb-dump",
     "mariadb-admin",
+    "mariadb-import",
+    "mariadb-check",
     "7z",
     "7za",
+    "7zr",
+    "7zz",
+    "rar",
+    "unrar",
 ];
 
 /// Flags, what each is given, and the words of the commands of which one stands before it. `--password` is known by its
 /// name.
-const FLAGS: [(&str, Value, &[&str]); 26] = [
-    ("-pw", Value::Word, &["plink", "pscp"]),
+const FLAGS: &[(&str, Value, &[&str])] = &[
+    ("-pw", Value::Word, &["plink", "pscp", "psftp", "putty", "addprinc", "cpw", "change_password"]),
     ("-P", Value::Word, WORD_BEHIND_P),
     ("-N", Value::Word, &["ssh-keygen"]),
     ("--pass", Value::Word, &["curl", "redis-cli"]),
     ("--oauth2-bearer", Value::Word, &["curl"]),
-    ("-U", Value::Login, &["curl"]),
+    ("-U", Value::Behind(b':'), &["curl"]),
     ("-p", Value::Word, WORD_BEHIND_SMALL_P),
     ("-p", Value::Attached, ATTACHED_TO_P),
-    ("-a", Value::Word, &["redis-cli"]),
-    ("-u", Value::Login, &["curl"]),
-    ("--user", Value::Login, &["curl", "etcdctl"]),
-    ("--proxy-user", Value::Login, &["curl"]),
-    ("--creds", Value::Login, &["skopeo", "podman", "buildah"]),
-    ("--src-creds", Value::Login, &["skopeo"]),
-    ("--dest-creds", Value::Login, &["skopeo"]),
-    ("-w", Value::Word, &["ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldapwhoami", "ldappasswd"]),
+    ("-hp", Value::Attached, &["rar"]),
+    ("-a", Value::Word, &["redis-cli", "bearer"]),
+    ("-a", Value::Behind(b':'), HTTPIE),
+    ("-a", Value::Behind(b':'), &["check_http"]),
+    ("-a", Value::Behind(b'%'), &["wbinfo"]),
+    ("--auth", Value::Behind(b':'), HTTPIE),
+    ("--authenticate", Value::Behind(b'%'), &["wbinfo"]),
+    ("-auth", Value::Behind(b':'), &["splunk", "jenkins-cli"]),
+    ("-u", Value::Behind(b':'), &["curl"]),
+    ("-u", Value::Behind(b','), &["lftp"]),
+    ("--user", Value::Behind(b','), &["lftp"]),
+    ("--user", Value::Behind(b':'), &["curl", "etcdctl"]),
+    ("--proxy-user", Value::Behind(b':'), &["curl"]),
+    ("--proxy-auth", Value::Behind(b':'), &["ncat"]),
+    ("-E", Value::Behind(b':'), &["curl"]),
+    ("--cert", Value::Behind(b':'), &["curl"]),
+    ("-b", Value::Behind(b'='), &["curl"]),
+    ("--cookie", Value::Behind(b'='), &["curl"]),
+    ("--creds", Value::Behind(b':'), &["skopeo", "podman", "buildah"]),
+    ("--src-creds", Value::Behind(b':'), &["skopeo"]),
+    ("--dest-creds", Value::Behind(b':'), &["skopeo"]),
+    ("-w", Value::Word, LDAP),
+    ("-w", Value::Word, &["kadmin", "dsconf", "ipa-client-install"]),
+    ("-s", Value::Word, &["ldappasswd", "slappasswd", "check_nt"]),
     ("-passin", Value::Source, &["openssl"]),
     ("-passout", Value::Source, &["openssl"]),
     ("-pass", Value::Source, &["openssl"]),
-    ("-k", Value::Word, &["openssl"]),
-    ("--from-literal", Value::Pair, &["secret"]),
-    ("-U", Value::Account, SAMBA),
-    ("--user", Value::Account, SAMBA),
+    ("-k", Value::Word, &["openssl", "openai"]),
+    ("-K", Value::Word, &["openssl", "ccrypt", "swift", "pk12util"]),
+    ("-W", Value::Word, &["pk12util"]),
+    ("-hmac", Value::Word, &["openssl"]),
+    ("-macopt", Value::Behind(b':'), &["openssl"]),
+    ("-emp", Value::Word, &["mvn"]),
+    ("-ep", Value::Word, &["mvn"]),
+    ("-t", Value::Word, &["doctl", "influx", "codecov", "k3s", "rke2"]),
+    ("-r", Value::Word, &["gitlab-runner"]),
+    ("-C", Value::Word, &["check_snmp"]),
+    ("-xp", Value::Word, &["sendemail", "sendEmail"]),
+    ("-ap", Value::Word, &["swaks"]),
+    ("-upw", Value::Word, PDF),
+    ("-opw", Value::Word, PDF),
+    ("--key", Value::Word, &["rados", "rbd", "ceph", "s3curl"]),
+    ("--body", Value::Word, &["secret"]),
+    ("--value", Value::Word, &["put-parameter"]),
+    ("--plaintext", Value::Word, &["hash-password"]),
+    ("--base64", Value::Word, &["secret-set-value"]),
+    ("--from-literal", Value::Behind(b'='), &["secret"]),
+    ("-U", Value::Behind(b'%'), SAMBA),
+    ("--user", Value::Behind(b'%'), SAMBA),
     ("-c", Value::Word, SNMP),
     ("-A", Value::Word, SNMP),
     ("-X", Value::Word, SNMP),
@@ -201,8 +308,20 @@ pub(super) fn piped(rest: &[u8]) -> Option<Found> {
 
 const MOST_OF_LINE: usize = 512;
 /// What reads a password from its input.
-const READERS: [&[u8]; 5] =
-    [b"--password-stdin", b"--with-token", b"passwd --stdin", b"sudo -S", b"chpasswd"];
+const READERS: [&[u8]; 12] = [
+    b"--password-stdin",
+    b"--with-token",
+    b"--passphrase-fd 0",
+    b"passwd --stdin",
+    b"passwd -stdin",
+    b"smbpasswd -s",
+    b"| passwd ",
+    b"| sudo passwd ",
+    b"sudo -S",
+    b"chpasswd",
+    b"kinit ",
+    b"cryptsetup ",
+];
 
 /// `sudo -S true <<< X`
 pub(super) fn here_string(before: &[u8], rest: &[u8]) -> Option<Found> {
@@ -219,10 +338,11 @@ pub(super) fn here_string(before: &[u8], rest: &[u8]) -> Option<Found> {
     is_value.then_some(Found { keep, skip: 0, body: Some(body), what })
 }
 
-/// `htpasswd -b FILE USER X`, and `htpasswd -nb USER X`.
+/// `htpasswd -b FILE USER X`, `mosquitto_passwd -b FILE USER X`, and `htpasswd -nb USER X`.
 pub(super) fn htpasswd(rest: &[u8]) -> Option<Found> {
-    const PROGRAM: &[u8] = b"htpasswd ";
-    let line = rest.strip_prefix(PROGRAM)?;
+    const PROGRAMS: [&[u8]; 2] = [b"htpasswd ", b"mosquitto_passwd "];
+    let program = PROGRAMS.into_iter().find(|program| rest.starts_with(program))?;
+    let line = &rest[program.len()..];
     let (mut at, mut words, mut is_skipped) = (0, 0, false);
     let (mut has_password, mut before_password) = (false, 2);
     for _ in 0..MOST_WORDS * 2 {
@@ -240,7 +360,7 @@ pub(super) fn htpasswd(rest: &[u8]) -> Option<Found> {
             is_skipped = seen.ends_with(b"C") || seen.ends_with(b"r");
         } else if !std::mem::take(&mut is_skipped) {
             if words == before_password {
-                let keep = PROGRAM.len() + at + opens;
+                let keep = program.len() + at + opens;
                 let is_value = has_password && !is_placeholder(seen);
                 let what = "htpasswd -b ...".to_owned();
                 return is_value.then_some(Found { keep, skip: 0, body: Some(body), what });

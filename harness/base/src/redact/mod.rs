@@ -3,6 +3,7 @@
 //! true value.
 
 mod accounts;
+mod arguments;
 mod body;
 mod commands;
 mod decoded;

@@ -1,11 +1,12 @@
 //! Names of things that are secret, and what may stand for a value without being one.
 
 /// Words that make a name secret wherever they stand in it.
-const SECRET_WORDS: [&str; 22] = [
+const SECRET_WORDS: [&str; 23] = [
     "SECRET",
     "CREDENTIAL",
     "CREDENTIALS",
     "AUTHORIZATION",
+    "AUTHKEY",
     "AUTHTOKEN",
     "ACCESSTOKEN",
     "BEARERTOKEN",
@@ -53,9 +54,9 @@ const KEYS: [&str; 15] = [
     "SUBSCRIPTION",
 ];
 /// What stands before `PASS`, `PWD` and `PW` at the end of a name: by themselves these are results of tests, and folders.
-const HAVE_PASSWORDS: [&str; 23] = [
+const HAVE_PASSWORDS: [&str; 24] = [
     "STORAGE", "IPMI", "BMC", "DB", "DATABASE", "MYSQL", "PG", "POSTGRES", "REDIS", "LDAP", "SMTP", "MAIL",
-    "FTP", "SSH", "PROXY", "ADMIN", "ROOT", "USER", "REGISTRY", "BECOME", "SNOWSQL", "VAULT", "BIND",
+    "FTP", "SSH", "PROXY", "ADMIN", "ROOT", "USER", "REGISTRY", "BECOME", "SFTP", "SNOWSQL", "VAULT", "BIND",
 ];
 /// What stands before `PAT`, a personal access token, at the end of a name in small letters.
 const HAVE_PATS: [&str; 6] = ["GITHUB", "GH", "GITLAB", "GIT", "AZURE", "DEVOPS"];

@@ -158,6 +158,14 @@ fn names_that_only_resemble_the_new_ones_stay() {
         "curl -U me https://host; curl --passive a1b2c3d4; ssh-keygen -N '' -f id; useradd -m -s /bin/bash me",
         "docker run --name mongo -p 27017:27017 mongo; psql -W -h host db; git clone ssh://git@host/a@b",
         "[115, 195, 164] 0x73, 0xc3, 0xa4; 00000000: 7361 6d70 6c65  sample",
+        "use net user accounts; a net user limit of 12, mc alias list; mc alias set is next; rabbitmqctl list_users",
+        "1073741824  268435456  float  sum  -1  5000.0  214.75  375.81  0; ./all_reduce_perf -b 8 -e 16G -f 2 -g 1",
+        "p5-001:1234:1301 [0] NCCL INFO NET/OFI Selected provider is efa, fabric is efa (found 32 nics)",
+        "p5-001 send 1234 recv 5678; send \"ls -l /tmp\" to p5-002; identified by 'GPU-5ec3'; PASSWORD is next",
+        "| N/A   34C    P0             112W /  700W |    1234MiB /  81559MiB |      0%      Default |",
+        "nvidia-smi -i 0 -q -d CLOCK; docker run -p 8080:80 a; k3s server; curl https://host -o a:b -b jar.txt",
+        "git config --global user.name me; mkpasswd: command not found; the mkpasswd tool; sqlplus / as sysdba",
+        "srun --container-image=nvcr.io/a -N 2 -n 16; see https://docs -a one:two; redis-cli config get maxmemory 12",
     ] {
         assert_eq!(Redactor::default().text(text), text);
     }
@@ -202,6 +210,9 @@ fn hostile_texts_take_linear_time() {
         "c8OkY3Jl\"",
         "sudo -S <<<",
         "htpasswd -b ",
+        "mc alias set ",
+        "nmcli a ",
+        "rclone config ",
         "$6$a$b",
         "-----BEGIN%20A+",
         "---- BEGIN ",

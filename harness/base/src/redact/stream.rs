@@ -3,6 +3,7 @@
 //! known values.
 
 use super::HEAD;
+use super::arguments;
 use super::body::Body;
 use super::known::Known;
 use super::shapes::{self, LOOKS_AHEAD, LOOKS_BACK};
@@ -35,6 +36,8 @@ pub struct Stream<'a> {
     waiting: Vec<u8>,
     written: usize,
     body: Option<Body>,
+    /// A command's password that begins further on in `waiting`, and its place.
+    argument: Option<(usize, shapes::Found)>,
     count: u64,
     lines: u64,
     /// The line of the first secret, and by what it was known.
@@ -44,7 +47,17 @@ pub struct Stream<'a> {
 impl<'a> Stream<'a> {
     /// At the beginning of a text; `known` are values to be hidden, whatever they look like.
     pub(crate) fn new(known: &'a Known, how: How) -> Stream<'a> {
-        Stream { known, how, waiting: Vec::new(), written: 0, body: None, count: 0, lines: 1, first: None }
+        Stream {
+            known,
+            how,
+            waiting: Vec::new(),
+            written: 0,
+            body: None,
+            argument: None,
+            count: 0,
+            lines: 1,
+            first: None,
+        }
     }
 
     /// Takes the next bytes, and appends to `out` what can be written already.
@@ -95,9 +108,16 @@ impl<'a> Stream<'a> {
                 continue;
             }
             let before = &waiting[at.saturating_sub(LOOKS_BACK)..at];
-            let Some(found) = self.found(before, rest) else {
+            let Some(found) = self.argument_at(at).or_else(|| self.found(before, rest)) else {
+                if self.argument.is_none()
+                    && let Some(found) = arguments::find(before, rest)
+                {
+                    let place = at + found.keep;
+                    self.argument = Some((place, shapes::Found { keep: 0, ..found }));
+                }
+                let stop = self.argument.as_ref().map_or(end, |(place, _)| end.min(*place));
                 at += 1;
-                while at < end && self.is_dull(&waiting[..at], &waiting[at..]) {
+                while at < stop && self.is_dull(&waiting[..at], &waiting[at..]) {
                     at += 1;
                 }
                 continue;
@@ -121,9 +141,18 @@ impl<'a> Stream<'a> {
             self.lines += waiting[self.written..at].iter().filter(|byte| **byte == b'\n').count() as u64;
         }
         let left = at.saturating_sub(LOOKS_BACK);
+        // Bytes that are drained are behind it.
+        self.argument =
+            self.argument.take().and_then(|(place, found)| Some((place.checked_sub(left)?, found)));
         self.waiting = waiting;
         self.waiting.drain(..left);
         self.written = at - left;
+    }
+
+    /// The password of a command that begins here; one that lay in another secret is gone with that.
+    fn argument_at(&mut self, at: usize) -> Option<shapes::Found> {
+        let (place, found) = self.argument.take_if(|(place, _)| *place <= at)?;
+        (place == at).then_some(found)
     }
 
     /// Whether nothing can begin at a byte, by what it is and what stands before it: most bytes are such.

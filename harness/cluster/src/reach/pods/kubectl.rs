@@ -5,6 +5,7 @@
 //! in a pod (0.16 s of processor time and 50 MiB each, measured); a client library over one connection would save that,
 //! and would be another implementation behind `Reach`.
 
+use super::plugin;
 use super::server::Target;
 use crate::reach::output::{head, tail};
 use crate::reach::{Host, ReachError};
@@ -225,7 +226,12 @@ impl Kubectl {
             let ((), stdout, stderr) = tokio::join!(feed, take(stdout), errors(stderr));
             (child.wait().await, stdout, stderr)
         };
-        let ended = tokio::time::timeout(limit, ended).await;
+        let plugin = self.plugin();
+        let ended = tokio::select! {
+            biased;
+            ended = tokio::time::timeout(limit, ended) => ended,
+            () = plugin::hangs(plugin.as_deref(), group.0) => return Err(plugin::error(plugin.as_deref())),
+        };
         if ended.is_ok() {
             group.0 = None;
         }

@@ -14,6 +14,7 @@ mod maker;
 mod manifest;
 pub(crate) mod node_text;
 mod orphans;
+mod plugin;
 mod server;
 mod shared_answer;
 mod state;
@@ -249,6 +250,8 @@ impl Pods {
                 let late = ReachError::TimedOut { what, limit_s: command.limit.as_secs() };
                 return Err(self.cause_of_silence(node, pod).await.unwrap_or(late));
             }
+            // Without credentials no command gets to a node.
+            Ok(Err(ReachError::Failed { why, .. })) if is_refusal(&why) => return Err(no_pod(node, why)),
             Ok(output) => output?,
         };
         let (succeeded, stderr) = (output.succeeded, output.stderr);

@@ -12,9 +12,10 @@ use std::io::Read;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The context, and the server on a line of its own. The config also holds tokens, which are not asked for.
-const TEMPLATE: &str =
-    "--output=jsonpath={.current-context}{range .clusters[*]}{\"\\n\"}{.cluster.server}{end}";
+/// The context, and the server and the plugin for credentials on lines of their own. The config also holds tokens, which are
+/// not asked for.
+const TEMPLATE: &str = "--output=jsonpath={.current-context}{range .clusters[*]}{\"\\n\"}{.cluster.server}{end}\
+                        {range .users[*]}{\"\\nexec \"}{.user.exec.command}{end}";
 const CONFIG_LIMIT: usize = 64 << 10;
 /// How long that may take: some builds of kubectl ask the server for its version first, and a plugin for credentials.
 const CONFIG_LIMIT_S: u64 = 20;
@@ -35,6 +36,8 @@ pub(crate) struct Target {
     /// As the config spells it; none in a pod that has a service account instead of a config.
     pub(super) context: Option<String>,
     pub(crate) server: String,
+    /// The program that gets credentials for it.
+    pub(super) plugin: Option<String>,
 }
 
 /// Where pods are made and looked for now: with the context of the inventory, or else with the one that was kubectl's at the
@@ -59,6 +62,11 @@ impl Kubectl {
         TARGETS.lock().unwrap_or_else(PoisonError::into_inner).get(&self.context).cloned()
     }
 
+    /// The program that gets its credentials, as it was at the first request.
+    pub(super) fn plugin(&self) -> Option<String> {
+        self.first_target()?.plugin
+    }
+
     /// Where its requests have gone so far: nothing is read or asked for it.
     pub(crate) fn cluster_known(&self) -> RunCluster {
         let first = self.first_target();
@@ -79,7 +87,7 @@ impl Kubectl {
     async fn cluster_now(&self) -> Result<RunCluster, ReachError> {
         let now = self.look().await?.1;
         self.check(&now)?;
-        let Target { context, server } = now;
+        let Target { context, server, .. } = now;
         let context = context.filter(|context| is_shown(context));
         Ok(RunCluster { format: Format, server, namespace: self.namespace.clone(), context })
     }
@@ -140,7 +148,7 @@ impl Kubectl {
         let has_none = context.is_none() && why.contains("current-context must exist");
         let own = if has_none { server_of_own_pod(|name| std::env::var(name).ok()) } else { None };
         let server = own.ok_or_else(|| unknown(format!("`kubectl config view`: {why}")))?;
-        Ok(Target { context: None, server })
+        Ok(Target { context: None, server, plugin: None })
     }
 }
 
@@ -210,13 +218,17 @@ fn server_of_own_pod(variable: impl Fn(&str) -> Option<String>) -> Option<String
 fn read(printed: &[u8]) -> Result<Target, String> {
     let text = std::str::from_utf8(printed).map_err(|_| "kubectl's config is no UTF-8".to_owned())?;
     let mut lines = text.trim_end_matches('\n').split('\n');
-    let (Some(context), Some(server), None) = (lines.next(), lines.next(), lines.next()) else {
+    let (context, server) = (lines.next(), lines.next());
+    let plugin = lines.next().map(|line| line.strip_prefix("exec").ok_or(()).map(str::trim));
+    let (Some(context), Some(server), None | Some(Ok(_)), None) = (context, server, plugin, lines.next())
+    else {
         return Err("the current context has no cluster with a `server`; try `kubectl config get-contexts`"
             .to_owned());
     };
     let context = (!context.is_empty()).then(|| context.to_owned());
     let odd = || "the server in kubectl's config is no plain URL".to_owned();
-    Ok(Target { context, server: plain_server(server).ok_or_else(odd)? })
+    let plugin = plugin.and_then(Result::ok).filter(|plugin| !plugin.is_empty()).map(str::to_owned);
+    Ok(Target { context, server: plain_server(server).ok_or_else(odd)?, plugin })
 }
 
 /// Whether it is written down, and printed as a word of a command.
@@ -248,8 +260,11 @@ mod tests {
     fn what_kubectl_prints_of_its_config_is_a_context_and_a_server() {
         let both = |text: &str| read(text.as_bytes());
         let here = |context: Option<&str>| {
-            Ok(Target { context: context.map(str::to_owned), server: "https://a".to_owned() })
+            Ok(Target { context: context.map(str::to_owned), server: "https://a".to_owned(), plugin: None })
         };
+        assert_eq!(both("prod\nhttps://a\nexec "), here(Some("prod")));
+        let plugin = |text: &str| both(text).expect("a target").plugin;
+        assert_eq!(plugin("prod\nhttps://a\nexec aws").as_deref(), Some("aws"));
         assert_eq!(both("prod\nhttps://a"), here(Some("prod")));
         assert_eq!(both("\nhttps://a\n"), here(None));
         // It is used as it is, and written down nowhere.
@@ -281,6 +296,7 @@ mod tests {
         let at = |context: Option<&str>, server: &str| Target {
             context: context.map(str::to_owned),
             server: server.to_owned(),
+            plugin: None,
         };
         let why = elsewhere(&at(Some("prod"), "https://a"), &at(Some("prod"), "https://b"));
         assert_eq!(
@@ -301,6 +317,7 @@ mod tests {
         let at = |context: Option<&str>| Target {
             context: context.map(str::to_owned),
             server: "https://b".to_owned(),
+            plugin: None,
         };
         let kubectl =
             |cluster: &str| Kubectl { cluster: Some(cluster.to_owned()), ..Kubectl::new(None, "bench") };
