@@ -1,7 +1,7 @@
 //! One bisection: the runs so far, and the next pair until there is nothing more to run.
 
 use super::measured::{Compared, Numbers};
-use super::messages;
+use super::{earlier, messages};
 use cluster::interrupt;
 use config::inventory::Stack;
 use job::script::GpuRequest;
@@ -9,7 +9,7 @@ use model::artefact::Source;
 use recipes::catalogue::Catalogue;
 use std::collections::{BTreeMap, BTreeSet};
 use store::{Home, Store};
-use verdict::bisect::record::{BisectionScope, RunStack};
+use verdict::bisect::record::{BisectionScope, EarlierRun, RunStack};
 use verdict::bisect::{self, Conclusion, Next, Posterior, StackRun};
 
 /// A stack that failed so often, and more often than it ran, does not run: a failure may be a node's or a queue's.
@@ -152,9 +152,24 @@ impl Bisection {
 
     /// The runs of the stacks in order, by their place among those that run.
     pub(super) fn ordered(&self, running: &[usize]) -> Vec<StackRun> {
-        self.stack_runs(&|stack| match stack {
-            RunStack::Ordered(number) => running.iter().position(|one| *one == number),
+        let place = |number: usize| running.iter().position(|one| *one == number);
+        let mut runs = self.stack_runs(&|stack| match stack {
+            RunStack::Ordered(number) => place(number),
             RunStack::Control | RunStack::Alone => None,
+        });
+        let earlier = self.scope.earlier.iter().filter(|run| self.changed_since(run, usize::MAX).is_none());
+        runs.extend(earlier.filter_map(|run| {
+            Some(StackRun { pair: 0, stack: place(run.stack)?, value: run.value, is_earlier: true })
+        }));
+        runs
+    }
+
+    /// What of its software was another when an earlier run was made, by the runs of the first `pairs` pairs.
+    pub(super) fn changed_since(&self, run: &EarlierRun, pairs: usize) -> Option<String> {
+        let mut measured = self.done.iter().filter(|done| done.pair <= pairs && done.numbers.is_some());
+        measured.find_map(|done| {
+            let is_own_stack = done.stack == RunStack::Ordered(run.stack);
+            earlier::changed(run, &self.scope.earlier, &done.versions, is_own_stack)
         })
     }
 
@@ -170,7 +185,7 @@ impl Bisection {
     fn stack_runs(&self, place: &dyn Fn(RunStack) -> Option<usize>) -> Vec<StackRun> {
         let run = |done: &Done| {
             let value = self.compared.level(done.numbers.as_ref()?);
-            Some(StackRun { pair: done.pair, stack: place(done.stack)?, value })
+            Some(StackRun { pair: done.pair, stack: place(done.stack)?, value, is_earlier: false })
         };
         self.done.iter().filter_map(run).collect()
     }

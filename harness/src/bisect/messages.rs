@@ -6,7 +6,7 @@ use base::text::{count, show};
 use model::artefact::Plan;
 use model::exit_code;
 use std::collections::{BTreeMap, BTreeSet};
-use verdict::bisect::record::RunStack;
+use verdict::bisect::record::{EarlierRun, RunStack};
 use verdict::bisect::{Posterior, SMALLEST};
 
 /// More stacks than this are not listed.
@@ -43,6 +43,24 @@ pub(super) fn heading(bisection: &Bisection, is_simulated: bool) {
         count(bisection.compared.assertions.len(), "number"),
         SMALLEST * 100.0
     );
+    for end in [0, last] {
+        let of_end: Vec<&EarlierRun> = scope.earlier.iter().filter(|run| run.stack == end).collect();
+        let (Some(newest), Some(oldest)) = (of_end.first(), of_end.last()) else { continue };
+        let from = match newest.run == oldest.run {
+            true => show(&newest.run),
+            false => format!("{} to {}", show(&oldest.run), show(&newest.run)),
+        };
+        println!("{} of stack {end}: {from}", count(of_end.len(), "earlier run"));
+    }
+}
+
+/// Earlier runs that no longer count since the pair with that number reported its software.
+fn changed_by(bisection: &Bisection, number: usize) {
+    let counted = |run: &&EarlierRun| bisection.changed_since(run, number.saturating_sub(1)).is_none();
+    for run in bisection.scope.earlier.iter().filter(counted) {
+        let Some(what) = bisection.changed_since(run, number) else { continue };
+        println!("not counted: {} of stack {}: {}", show(&run.run), run.stack, show(&what));
+    }
 }
 
 pub(super) fn cost_estimate(bisection: &Bisection, plan: &Plan) {
@@ -82,6 +100,7 @@ pub(super) fn pair(bisection: &Bisection, running: &[usize]) {
         }
     };
     println!("pair {number}: {}; {shown}; {:.2} node-hours", measured.join(", "), bisection.node_hours());
+    changed_by(bisection, number);
     if number == 1 {
         println!("if it is interrupted: harness bisect --resume {}", bisection.first());
     }

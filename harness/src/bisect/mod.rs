@@ -2,6 +2,7 @@
 //! stacks a pair runs is decided in `verdict::bisect`; here they are launched, stored and reported.
 
 mod bisection;
+mod earlier;
 mod measured;
 mod messages;
 mod runs;

@@ -198,6 +198,12 @@ pub(super) fn records(home: &Home, word: &str) -> Result<Vec<(PathBuf, Bisection
             && (2..=MOST).contains(&stacks)
             && record.pair <= MOST
             && record.scope.stacks == one.scope.stacks
+            && record.scope.earlier.len() <= MOST
+            && record
+                .scope
+                .earlier
+                .iter()
+                .all(|run| run.value.is_finite() && (run.stack == 0 || run.stack + 1 == stacks))
     };
     if !records.iter().all(|(_, record)| is_possible(record)) {
         return Err(format!(

@@ -3,7 +3,7 @@
 use super::bisection::{Bisection, Ending, Stopped};
 use super::measured::Compared;
 use super::stacks::Stacks;
-use super::{BisectRequest, messages, runs};
+use super::{BisectRequest, earlier, messages, runs};
 use crate::session::planning::make_plan_as;
 use crate::session::preflight::{self, ProbeScope};
 use crate::session::{ReportedFacts, RunOptions, gpu_request, no_answer, report_error, run_cluster};
@@ -128,6 +128,7 @@ fn start(home: &Home, request: &BisectRequest) -> Result<Started, Vec<String>> {
         budget: request.budget,
         seed: request.seed,
         reservation: request.reservation.clone(),
+        earlier: Vec::new(),
     };
     let stored = serde_json::to_value(&scope).map_err(|error| one(error.to_string()))?;
     if store::redactor().first_within(&stored).is_some() {
@@ -135,9 +136,12 @@ fn start(home: &Home, request: &BisectRequest) -> Result<Started, Vec<String>> {
             "a setting looks like a secret; name its variable instead: `NAME=env:VARIABLE`".to_owned()
         ));
     }
-    let bisection = Bisection { gpus, ..new(home, request, scope, stacks.all, compared, plan.sources) };
-    messages::heading(&bisection, inventory.is_simulated());
+    let bad = stacks.all.last().cloned().unwrap_or_default();
+    let mut bisection = Bisection { gpus, ..new(home, request, scope, stacks.all, compared, plan.sources) };
     let (plan, _) = bisection.plan(&good, 1)?;
+    let (of_bad, _) = bisection.plan(&bad, 1)?;
+    bisection.scope.earlier = earlier::find(home, &plan, &of_bad, last, &bisection.compared);
+    messages::heading(&bisection, inventory.is_simulated());
     messages::cost_estimate(&bisection, &plan);
     match request.dry_run {
         true => Ok(Started::Ended(exit_code::PASSED)),

@@ -1,5 +1,6 @@
 //! How probable each step between two neighbouring stacks is, by what runs of stacks have measured. Runs of one pair share
-//! their moment: what drifts from pair to pair is part of the model, as is noise of unknown size.
+//! their moment: what drifts from pair to pair is part of the model, as is noise of unknown size. Runs made on earlier days
+//! share what has changed since.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::collections::BTreeMap;
@@ -13,6 +14,8 @@ pub struct StackRun {
     pub stack: usize,
     /// Logarithm of what it measured; more is better.
     pub value: f64,
+    /// It was made before the bisection, on its own; `pair` says nothing.
+    pub is_earlier: bool,
 }
 
 /// Steps below this are no steps: a fraction of the good stack's value.
@@ -24,6 +27,17 @@ const NOISES: [f64; 12] = [0.001, 0.0018, 0.003, 0.005, 0.008, 0.013, 0.02, 0.02
 const USUAL_NOISE: f64 = 0.015;
 /// Variance from pair to pair in terms of that from run to run, and how probable it is.
 const DRIFTS: [(f64, f64); 3] = [(0.0, 0.7), (0.5, 0.2), (4.0, 0.1)];
+/// What earlier runs have beside noise and the step, and how probable it is. One shift for each stack: all of its earlier
+/// runs may have been made on one day. The last hypothesis leaves of them what they vary by.
+const SINCE: [(Since, f64); 5] = [
+    (Since { scatter: 0.0, shift: 0.0 }, 0.85),
+    (Since { scatter: 1.0, shift: 1.0 }, 0.05),
+    (Since { scatter: 4.0, shift: 4.0 }, 0.04),
+    (Since { scatter: 0.0, shift: 10.0 }, 0.04),
+    (Since { scatter: 0.0, shift: 1000.0 }, 0.02),
+];
+/// Where there are no earlier runs.
+const NOTHING: [(Since, f64); 1] = [(Since { scatter: 0.0, shift: 0.0 }, 1.0)];
 /// Before anything is measured, of 1: no step, and a stack that is better than the good one.
 const NO_STEP: f64 = 0.3;
 const BETTER: f64 = 0.1;
@@ -39,8 +53,38 @@ pub struct Posterior {
     pub size: (f64, f64),
     /// The most probable noise from run to run.
     pub noise: f64,
-    /// The most probable variance from pair to pair, in terms of that from run to run.
-    pub(super) drift: f64,
+    /// The most probable variances beside it.
+    pub(super) variances: Variances,
+}
+
+/// Variances of earlier runs, in terms of that from run to run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Since {
+    /// Of each run, beside its noise: it was made on a day of its own.
+    pub scatter: f64,
+    /// Of what all of one stack share, and the runs of today do not.
+    pub shift: f64,
+}
+
+/// What runs vary by beside noise, in terms of its variance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Variances {
+    /// From pair to pair.
+    pub drift: f64,
+    pub since: Since,
+}
+
+impl Variances {
+    /// The weight of each run of a block, and the variance that they share in terms of that of one of them.
+    pub(super) fn of_block(&self, block: &[StackRun]) -> (f64, f64) {
+        match block.first().is_some_and(|run| run.is_earlier) {
+            true => {
+                let weight = 1.0 / (1.0 + self.since.scatter);
+                (weight, self.since.shift * weight)
+            }
+            false => (1.0, self.drift),
+        }
+    }
 }
 
 impl Posterior {
@@ -48,19 +92,30 @@ impl Posterior {
     pub fn new(stacks: usize, runs: &[StackRun]) -> Posterior {
         let blocks = blocks(runs);
         let count = stacks.saturating_sub(1).max(1);
+        let has_earlier = runs.iter().any(|run| run.is_earlier);
+        let since: &[(Since, f64)] = if has_earlier { &SINCE } else { &NOTHING };
+        // With the logarithm of how probable they are.
+        let varied: Vec<(Variances, f64)> = DRIFTS
+            .iter()
+            .flat_map(|(drift, of_drift)| {
+                since.iter().map(move |(since, of_since)| {
+                    (Variances { drift: *drift, since: *since }, of_drift.ln() + of_since.ln())
+                })
+            })
+            .collect();
         let fits: Vec<Vec<Fit>> = (1..=count)
-            .map(|from| DRIFTS.iter().map(|(drift, _)| Fit::new(&blocks, from, *drift)).collect())
+            .map(|from| varied.iter().map(|(variances, _)| Fit::new(&blocks, from, *variances)).collect())
             .collect();
         let mut terms = Vec::new();
         for (at, of_step) in fits.iter().enumerate() {
-            for (fit, (drift, prior)) in of_step.iter().zip(DRIFTS) {
+            for (fit, (variances, of_variances)) in of_step.iter().zip(varied.iter().copied()) {
                 for noise in NOISES {
-                    let prior = prior.ln() - (count as f64).ln() + noise_prior(noise);
+                    let prior = of_variances - (count as f64).ln() + noise_prior(noise);
                     let [worse, alike, better] = fit.evidence(noise);
                     terms.push(Term {
                         at,
                         noise,
-                        drift,
+                        variances,
                         fit: *fit,
                         log: worse + prior + (1.0 - NO_STEP - BETTER).ln(),
                         is_step: true,
@@ -68,7 +123,7 @@ impl Posterior {
                     terms.push(Term {
                         at,
                         noise,
-                        drift,
+                        variances,
                         fit: *fit,
                         log: alike + prior + NO_STEP.ln(),
                         is_step: false,
@@ -76,7 +131,7 @@ impl Posterior {
                     terms.push(Term {
                         at,
                         noise,
-                        drift,
+                        variances,
                         fit: *fit,
                         log: better + prior + BETTER.ln(),
                         is_step: false,
@@ -98,10 +153,11 @@ impl Posterior {
         let best = best(&steps);
         let of_best = terms.iter().filter(|term| term.is_step && term.at == best);
         let likeliest = of_best.max_by(|a, b| a.log.total_cmp(&b.log));
-        let (size, noise, drift) = likeliest.map_or(((0.0, f64::INFINITY), 0.0, 0.0), |term| {
-            ((term.fit.size, term.noise / term.fit.weight.sqrt()), term.noise, term.drift)
+        let none = Variances { drift: 0.0, since: Since { scatter: 0.0, shift: 0.0 } };
+        let (size, noise, variances) = likeliest.map_or(((0.0, f64::INFINITY), 0.0, none), |term| {
+            ((term.fit.size, term.noise / term.fit.weight.sqrt()), term.noise, term.variances)
         });
-        Posterior { no_step, steps, size, noise, drift }
+        Posterior { no_step, steps, size, noise, variances }
     }
 
     /// The most probable step.
@@ -118,26 +174,27 @@ fn best(steps: &[f64]) -> usize {
 struct Term {
     at: usize,
     noise: f64,
-    drift: f64,
+    variances: Variances,
     fit: Fit,
     log: f64,
     is_step: bool,
 }
 
-/// The runs of each pair.
+/// The runs of each pair, and the earlier ones of each stack.
 pub(super) fn blocks(runs: &[StackRun]) -> Vec<Vec<StackRun>> {
-    let mut blocks: BTreeMap<usize, Vec<StackRun>> = BTreeMap::new();
+    let mut blocks: BTreeMap<(bool, usize), Vec<StackRun>> = BTreeMap::new();
     for run in runs {
-        blocks.entry(run.pair).or_default().push(*run);
+        let block = if run.is_earlier { run.stack } else { run.pair };
+        blocks.entry((run.is_earlier, block)).or_default().push(*run);
     }
     blocks.into_values().collect()
 }
 
-/// Least squares of one level and one step below it, for one step and one drift.
+/// Least squares of one level and one step below it, for one step and the variances of one hypothesis.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fit {
     runs: f64,
-    /// What the drift and the free level cost, as logarithms.
+    /// What the variances and the free level cost, as logarithms.
     costs: f64,
     /// The best size of the step, the weight that the runs give it, and the squares that it leaves.
     size: f64,
@@ -147,7 +204,7 @@ pub(super) struct Fit {
 
 impl Fit {
     /// Of the step that stack `from` is the first behind.
-    pub(super) fn new(blocks: &[Vec<StackRun>], from: usize, drift: f64) -> Fit {
+    pub(super) fn new(blocks: &[Vec<StackRun>], from: usize, variances: Variances) -> Fit {
         let (mut a11, mut a12, mut a22, mut b1, mut b2, mut yy) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
         let (mut costs, mut runs) = (0.0, 0.0);
         for block in blocks {
@@ -157,14 +214,15 @@ impl Fit {
             let y: f64 = block.iter().map(|run| run.value).sum();
             let zy: f64 = block.iter().map(|run| is_behind(run) * run.value).sum();
             let squares: f64 = block.iter().map(|run| run.value * run.value).sum();
-            let shared = drift / (1.0 + m * drift);
-            a11 += m - shared * m * m;
-            a12 += z - shared * m * z;
-            a22 += z - shared * z * z;
-            b1 += y - shared * m * y;
-            b2 += zy - shared * z * y;
-            yy += squares - shared * y * y;
-            costs -= (1.0 + m * drift).ln() / 2.0;
+            let (each, of_block) = variances.of_block(block);
+            let shared = of_block / (1.0 + m * of_block);
+            a11 += each * (m - shared * m * m);
+            a12 += each * (z - shared * m * z);
+            a22 += each * (z - shared * z * z);
+            b1 += each * (y - shared * m * y);
+            b2 += each * (zy - shared * z * y);
+            yy += each * (squares - shared * y * y);
+            costs += (m * each.ln() - (1.0 + m * of_block).ln()) / 2.0;
             runs += m;
         }
         costs -= f64::max(a11, f64::MIN_POSITIVE).ln() / 2.0;

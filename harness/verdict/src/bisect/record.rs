@@ -2,6 +2,7 @@
 
 use model::artefact::Format;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The name of `BisectionRecord` in the folder of a run.
 pub const RECORD: &str = "bisection.json";
@@ -64,6 +65,23 @@ pub struct BisectionScope {
     /// The Slurm reservation to run in, which overrides the inventory's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<String>,
+    /// Runs of the good and of the bad stack that were there before, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<EarlierRun>,
+}
+
+/// A run that was made before the bisection, with the same jobs as one of its two ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EarlierRun {
+    /// Its id.
+    pub run: String,
+    /// Number of the stack in `scope.stacks`: the first or the last.
+    pub stack: usize,
+    /// Logarithm of what it measured; more is better.
+    pub value: f64,
+    /// What it reported of its software.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub versions: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// How it ended.

@@ -1,6 +1,6 @@
 //! Whether two steps explain the runs so much better than one that one cannot be all.
 
-use super::posterior::{Fit, Posterior, SMALLEST, StackRun, blocks};
+use super::posterior::{Fit, Posterior, SMALLEST, StackRun, Variances, blocks};
 
 /// By what two steps must be better, beside what their further numbers cost: twice the difference of two logarithms.
 const MARGIN: f64 = 4.0;
@@ -10,13 +10,13 @@ const FREE: f64 = 4.0;
 pub(super) fn has_second_step(stacks: usize, runs: &[StackRun], posterior: &Posterior) -> bool {
     let blocks = blocks(runs);
     let n = runs.len() as f64;
-    let one = Fit::new(&blocks, posterior.best() + 1, posterior.drift).squares;
+    let one = Fit::new(&blocks, posterior.best() + 1, posterior.variances).squares;
     // A further size, and where it is.
     let costs = n.ln() + 2.0 * (stacks as f64).ln() + MARGIN;
     let best = posterior.best() + 1;
     // The step that is known, and any other.
     (1..stacks).filter(|from| *from != best).any(|from| {
-        let Some((sizes, squares)) = two_steps(&blocks, best.min(from), best.max(from), posterior.drift)
+        let Some((sizes, squares)) = two_steps(&blocks, best.min(from), best.max(from), posterior.variances)
         else {
             return false;
         };
@@ -26,13 +26,19 @@ pub(super) fn has_second_step(stacks: usize, runs: &[StackRun], posterior: &Post
 }
 
 /// Sizes of two steps by least squares, and the squares that they leave; nothing where runs cannot part them.
-fn two_steps(blocks: &[Vec<StackRun>], first: usize, second: usize, drift: f64) -> Option<([f64; 2], f64)> {
+fn two_steps(
+    blocks: &[Vec<StackRun>],
+    first: usize,
+    second: usize,
+    variances: Variances,
+) -> Option<([f64; 2], f64)> {
     let mut normal = [[0.0; 3]; 3];
     let mut with = [0.0; 3];
     let mut left = 0.0;
     for block in blocks {
         let m = block.len() as f64;
-        let shared = drift / (1.0 + m * drift);
+        let (each, of_block) = variances.of_block(block);
+        let shared = of_block / (1.0 + m * of_block);
         let row = |run: &StackRun| {
             let behind = |from: usize| if run.stack >= from { 1.0 } else { 0.0 };
             [1.0, behind(first), behind(second)]
@@ -41,12 +47,13 @@ fn two_steps(blocks: &[Vec<StackRun>], first: usize, second: usize, drift: f64) 
         let y = sum(&|run| run.value);
         for (i, (line, right)) in normal.iter_mut().zip(&mut with).enumerate() {
             let xi = sum(&|run| row(run)[i]);
-            *right += sum(&|run| row(run)[i] * run.value) - shared * xi * y;
+            *right += each * (sum(&|run| row(run)[i] * run.value) - shared * xi * y);
             for (j, cell) in line.iter_mut().enumerate() {
-                *cell += sum(&|run| row(run)[i] * row(run)[j]) - shared * xi * sum(&|run| row(run)[j]);
+                *cell +=
+                    each * (sum(&|run| row(run)[i] * row(run)[j]) - shared * xi * sum(&|run| row(run)[j]));
             }
         }
-        left += sum(&|run| run.value * run.value) - shared * y * y;
+        left += each * (sum(&|run| run.value * run.value) - shared * y * y);
     }
     let solution = solve(normal, with)?;
     let explained: f64 = solution.iter().zip(with).map(|(size, with)| size * with).sum();

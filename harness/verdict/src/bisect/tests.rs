@@ -11,11 +11,14 @@ struct World {
     noise: f64,
     /// From pair to pair.
     drift: f64,
+    /// Runs of each end that were made before, and by what the good and the bad ones were faster then.
+    earlier: usize,
+    then: [f64; 2],
 }
 
 impl World {
     fn one_step(step: f64, noise: f64) -> World {
-        World { stacks: 32, steps: vec![(0, step)], noise, drift: 0.0 }
+        World { stacks: 32, steps: vec![(0, step)], noise, drift: 0.0, earlier: 0, then: [0.0; 2] }
     }
 
     /// What the bisection concludes within so many pairs, and after how many; nothing where it stays open.
@@ -28,7 +31,17 @@ impl World {
         // Where a step is not fixed, the seed places it.
         let place = |from: usize| if from > 0 { from } else { 1 + seed as usize * 7919 % (self.stacks - 1) };
         let steps: Vec<(usize, f64)> = self.steps.iter().map(|(from, size)| (place(*from), *size)).collect();
+        let level = |stack: usize| {
+            let behind = steps.iter().filter(|(from, _)| stack >= *from);
+            450f64.ln() + behind.map(|(_, size)| (1.0 - size).ln()).sum::<f64>()
+        };
         let mut runs = Vec::new();
+        for (stack, then) in [0, self.stacks - 1].into_iter().zip(self.then) {
+            for _ in 0..self.earlier {
+                let value = level(stack) + then + self.noise * normal();
+                runs.push(StackRun { pair: 0, stack, value, is_earlier: true });
+            }
+        }
         for pair in 0..=most_pairs {
             match next(self.stacks, &runs, &Posterior::new(self.stacks, &runs)) {
                 Next::Done(conclusion) => {
@@ -37,10 +50,8 @@ impl World {
                 Next::Pair(stacks) => {
                     let drift = self.drift * normal();
                     for stack in stacks {
-                        let behind = steps.iter().filter(|(from, _)| stack >= *from);
-                        let level: f64 = behind.map(|(_, size)| (1.0 - size).ln()).sum();
-                        let value = 450f64.ln() + level + drift + self.noise * normal();
-                        runs.push(StackRun { pair, stack, value });
+                        let value = level(stack) + drift + self.noise * normal();
+                        runs.push(StackRun { pair, stack, value, is_earlier: false });
                     }
                 }
             }
@@ -92,6 +103,28 @@ fn a_step_of_5_percent_at_2_percent_noise_is_found_among_32_stacks() {
     assert_eq!((found.wrong, found.alike), (0, 0), "{found:?}");
     assert!(found.right >= 97, "{found:?}");
     assert!(found.right_within(12) >= 42, "{found:?}");
+}
+
+#[test]
+fn earlier_runs_of_both_ends_find_a_step_within_12_pairs() {
+    let found = count(&World { earlier: 10, ..World::one_step(0.05, 0.02) }, 40, 12);
+    assert_eq!((found.wrong, found.alike, found.several), (0, 0, 0), "{found:?}");
+    assert!(found.right >= 33, "{found:?}");
+}
+
+#[test]
+fn earlier_runs_that_were_faster_or_slower_seldom_name_another_step() {
+    for then in [[-0.05, -0.05], [0.03, 0.03]] {
+        let found = count(&World { earlier: 10, then, ..World::one_step(0.05, 0.02) }, 15, 16);
+        assert!(found.wrong <= 1 && found.alike == 0, "{then:?}: {found:?}");
+    }
+}
+
+#[test]
+fn earlier_runs_alone_show_no_step() {
+    let world = World { stacks: 8, earlier: 10, then: [0.05, 0.0], ..World::one_step(0.0, 0.01) };
+    let found = count(&world, 20, 30);
+    assert_eq!((found.right, found.wrong), (0, 0), "{found:?}");
 }
 
 #[test]
@@ -158,8 +191,11 @@ fn collapses_to_a_hundredth_are_steps() {
 #[test]
 fn numbers_at_the_edges_end_without_a_panic() {
     for value in [f64::MIN_POSITIVE.ln(), f64::MAX.ln(), 0.0] {
-        let runs: Vec<StackRun> = (0..6).map(|at| StackRun { pair: at / 2, stack: at % 2, value }).collect();
-        let posterior = Posterior::new(2, &runs);
-        assert!(posterior.no_step.is_finite() && posterior.steps.iter().all(|step| step.is_finite()));
+        for is_earlier in [false, true] {
+            let run = |at: usize| StackRun { pair: at / 2, stack: at % 2, value, is_earlier };
+            let runs: Vec<StackRun> = (0..6).map(run).collect();
+            let posterior = Posterior::new(2, &runs);
+            assert!(posterior.no_step.is_finite() && posterior.steps.iter().all(|step| step.is_finite()));
+        }
     }
 }
