@@ -22,6 +22,7 @@ mod shapes;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod values;
 mod wide;
 

@@ -1,7 +1,7 @@
 //! Values that a suite or an inventory names and does not hold: `env:NAME` is the value of the variable `NAME` where the
 //! harness is started. They are looked up when a run starts, handed to its jobs, and written into no artefact.
 
-use super::shapes::begins_as_secret;
+use super::tokens::begins_as_secret;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 

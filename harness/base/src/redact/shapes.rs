@@ -1,5 +1,5 @@
-//! What a secret looks like in a text: values behind the names of things that are secret (`names.rs`), and the forms of
-//! values that are secret by themselves.
+//! What a secret looks like in a text: values behind the names of things that are secret (`names.rs`), and those that are
+//! secret by themselves (`tokens.rs`).
 //! Going through a text, and putting something else in their place, is left to `stream.rs`.
 
 use super::body::Body;
@@ -13,7 +13,7 @@ use super::values::{
     annotation, compound, entry_of_secret, escaped_separator, field, is_named_key, is_type, loosely,
     names_pair, opening, opens_group, opens_list, opens_subscript, paired, string_prefix, tag,
 };
-use super::{commands, escapes, keys, letters, wide};
+use super::{commands, escapes, keys, letters, tokens, wide};
 
 /// A secret that begins at the place that was looked at: so many bytes stay, so many go, and what belongs to `body` goes
 /// with them.
@@ -24,155 +24,6 @@ pub(super) struct Found {
     /// By what it was known, for a person.
     pub what: String,
 }
-
-/// Beginnings of values that are secret by themselves, and how many characters follow at least.
-const VALUES: [(&str, usize); 77] = [
-    ("ghp_", 20),
-    ("gho_", 20),
-    ("ghu_", 20),
-    ("ghs_", 20),
-    ("ghr_", 20),
-    ("github_pat_", 20),
-    ("glpat-", 16),
-    ("hf_", 20),
-    ("api_org_", 20),
-    ("wandb_v1_", 20),
-    ("nvapi-", 20),
-    ("sk-", 20),
-    ("sk_live_", 16),
-    ("xoxb-", 10),
-    ("xoxp-", 10),
-    ("xoxa-", 10),
-    ("xoxr-", 10),
-    ("AIza", 30),
-    ("dckr_pat_", 16),
-    ("npm_", 30),
-    ("ya29.", 20),
-    ("xapp-", 10),
-    ("xoxe-", 10),
-    ("hvs.", 20),
-    ("pypi-", 30),
-    ("glsa_", 20),
-    ("rk_live_", 16),
-    ("SG.", 20),
-    ("dop_v1_", 20),
-    ("glrt-", 16),
-    ("gldt-", 16),
-    ("AGE-SECRET-KEY-1", 30),
-    ("gsk_", 40),
-    ("tskey-", 20),
-    ("lin_api_", 32),
-    ("cfut_", 30),
-    ("cfat_", 30),
-    ("cfk_", 30),
-    ("xoxd-", 20),
-    ("xoxs-", 20),
-    ("xoxc-", 10),
-    ("GOCSPX-", 20),
-    ("dckr_oat_", 16),
-    ("ATATT3", 60),
-    ("ATCTT3", 60),
-    ("shpat_", 30),
-    ("lsv2_pt_", 30),
-    ("lsv2_sk_", 30),
-    ("tgp_v1_", 40),
-    ("pplx-", 40),
-    ("rpa_", 40),
-    ("glptt-", 40),
-    ("glcbt-", 16),
-    ("glagent-", 40),
-    ("sntrys_", 40),
-    ("sntryu_", 40),
-    ("hvb.", 60),
-    ("hvr.", 60),
-    ("whsec_", 30),
-    ("xai-", 60),
-    ("sk_test_", 16),
-    ("rk_test_", 16),
-    ("sbp_", 40),
-    ("figd_", 20),
-    ("HRKU-", 30),
-    ("PMAK-", 30),
-    ("shpss_", 30),
-    ("shpca_", 30),
-    ("shppa_", 30),
-    ("dp.pt.", 20),
-    ("pul-", 40),
-    ("lin_oauth_", 32),
-    ("sq0csp-", 30),
-    ("sq0atp-", 20),
-    ("rubygems_", 40),
-    ("xkeysib-", 40),
-    ("fm2_", 40),
-];
-/// Those of which values without a digit are letters of both cases.
-const MAY_HAVE_NO_DIGIT: [&str; 15] = [
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "github_pat_",
-    "glpat-",
-    "wandb_v1_",
-    "nvapi-",
-    "dckr_pat_",
-    "glsa_",
-    "glrt-",
-    "gldt-",
-    "sk_live_",
-    "rk_live_",
-];
-/// Tokens of Hugging Face: exactly so many letters follow, none of which need be a digit.
-const LETTERS: [&str; 2] = ["hf_", "api_org_"];
-const LETTERS_OF_TOKEN: usize = 34;
-/// Ids of keys of AWS, tokens of Replicate and of Databricks: exactly so many characters of one kind follow.
-const EXACT: [(&str, usize, OfKind); 4] = [
-    ("AKIA", 16, is_upper_or_digit),
-    ("ASIA", 16, is_upper_or_digit),
-    ("r8_", 37, |byte: u8| byte.is_ascii_alphanumeric()),
-    ("dapi", 32, |byte: u8| byte.is_ascii_hexdigit()),
-];
-type OfKind = fn(u8) -> bool;
-/// Addresses that let everybody in who knows the rest of them.
-const ADDRESSES: [&str; 11] = [
-    "hooks.slack.com/services/",
-    "hooks.slack.com/workflows/",
-    "hooks.slack.com/triggers/",
-    "hooks.slack-gov.com/services/",
-    "discord.com/api/webhooks/",
-    "discord.com/api/v9/webhooks/",
-    "discord.com/api/v10/webhooks/",
-    "discordapp.com/api/webhooks/",
-    "webhook.office.com/webhookb2/",
-    "office.com/webhook/",
-    "hooks.zapier.com/hooks/catch/",
-];
-/// How a private key in PEM begins in base64, by its kind: as a Secret of Kubernetes holds it, whatever its name.
-const ENCODED_KEYS: [&str; 6] = [
-    "LS0tLS1CRUdJTiBQUklWQVRFIEtF",
-    "LS0tLS1CRUdJTiBSU0EgUFJJVkFU",
-    "LS0tLS1CRUdJTiBFQyBQUklWQVRF",
-    "LS0tLS1CRUdJTiBPUEVOU1NIIFBS",
-    "LS0tLS1CRUdJTiBFTkNSWVBURUQg",
-    "LS0tLS1CRUdJTiBQR1AgUFJJVkFU",
-];
-/// How tokens begin in base64, and how many characters follow at least: those of a session of AWS, keys of Bedrock, logins
-/// of Docker and of NGC, tokens of Artifactory and of Grafana.
-const ENCODED_TOKENS: [(&str, usize); 8] = [
-    ("IQoJb3JpZ2lu", 100),
-    ("FwoGZXIvYXdz", 100),
-    ("ABSKQmVkcm9ja", 60),
-    ("bedrock-api-key-YmVkcm9jay", 60),
-    ("eyJhdXRocyI6", 40),
-    ("JG9hdXRodG9rZW46", 20),
-    ("cmVmdGtuOj", 40),
-    ("eyJrIjoi", 40),
-];
-/// Addresses that a bot's number and its token follow.
-const BOTS: [&str; 2] = ["api.telegram.org/bot", "api.telegram.org/file/bot"];
-/// A credential of munge: whoever has it acts as its user for some minutes.
-const MUNGE: &str = "MUNGE:";
 
 const LONGEST_NAME: usize = 128;
 /// A name, what parts it from its value, and as much of the value as must be seen.
@@ -192,7 +43,7 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
         b'$' => keys::hash(before, rest),
         b'<' => commands::here_string(before, rest),
         _ => wide::at(before, rest)
-            .or_else(|| value(rest))
+            .or_else(|| tokens::value(rest))
             .or_else(|| bearer(rest))
             .or_else(|| keys::hash(before, rest))
             .or_else(|| keys::labelled(rest))
@@ -214,23 +65,19 @@ pub(super) fn may_begin(before: &[u8], byte: u8) -> bool {
             && (!before.last().copied().is_some_and(is_word) || escapes::ends_in_escape(before)))
 }
 
-fn is_word(byte: u8) -> bool {
+pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-fn is_upper_or_digit(byte: u8) -> bool {
-    byte.is_ascii_uppercase() || byte.is_ascii_digit()
-}
-
-fn in_value(byte: u8) -> bool {
+pub(super) fn in_value(byte: u8) -> bool {
     is_word(byte) || byte == b'-'
 }
 
-fn in_token(byte: u8) -> bool {
+pub(super) fn in_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)
 }
 
-fn in_address(byte: u8) -> bool {
+pub(super) fn in_address(byte: u8) -> bool {
     in_token(byte) || byte == b'@'
 }
 
@@ -238,91 +85,13 @@ pub(super) fn count(bytes: &[u8], class: fn(u8) -> bool, most: usize) -> usize {
     bytes.iter().take(most).take_while(|byte| class(**byte)).count()
 }
 
-fn value(rest: &[u8]) -> Option<Found> {
-    for (prefix, length, class) in EXACT {
-        let Some(more) = rest.strip_prefix(prefix.as_bytes()) else { continue };
-        if count(more, class, length) == length && !more.get(length).copied().is_some_and(is_word) {
-            let (skip, what) = (prefix.len() + length, format!("{prefix}..."));
-            return Some(Found { keep: 0, skip, body: None, what });
-        }
-    }
-    for (prefix, least) in VALUES {
-        let Some(more) = rest.strip_prefix(prefix.as_bytes()) else { continue };
-        // Words of a language have no digits.
-        let seen = count(more, in_value, 64);
-        let is_plain = || more[..seen].iter().all(u8::is_ascii_alphanumeric);
-        let is_one = more[..seen].iter().any(u8::is_ascii_digit)
-            || (MAY_HAVE_NO_DIGIT.contains(&prefix) && has_both_cases(&more[..seen]))
-            || (LETTERS.contains(&prefix) && seen == LETTERS_OF_TOKEN && is_plain());
-        if seen >= least && is_one {
-            // Behind a dot there may be more of them.
-            let class = if prefix.ends_with('.') { in_token } else { in_value };
-            let (skip, body) = (prefix.len(), Some(Body::Of(class)));
-            return Some(Found { keep: 0, skip, body, what: format!("{prefix}...") });
-        }
-    }
-    for (begin, least) in ENCODED_TOKENS {
-        let Some(more) = rest.strip_prefix(begin.as_bytes()) else { continue };
-        if count(more, in_escaped, least) == least {
-            let (skip, body) = (begin.len(), Some(Body::Of(in_escaped)));
-            return Some(Found { keep: 0, skip, body, what: format!("{begin}...") });
-        }
-    }
-    if let Some(address) = BOTS.iter().find(|address| rest.starts_with(address.as_bytes())) {
-        let number = count(&rest[address.len()..], |byte| byte.is_ascii_digit(), 16);
-        let keep = address.len() + number + 1;
-        let is_one = rest.get(keep - 1) == Some(&b':') && count(&rest[keep..], in_value, 20) == 20;
-        let body = Some(Body::Of(in_value));
-        return is_one.then(|| Found { keep, skip: 0, body, what: format!("{address}...") });
-    }
-    if let Some(address) = ADDRESSES.iter().find(|address| rest.starts_with(address.as_bytes())) {
-        let (keep, body) = (address.len(), Some(Body::Of(in_address)));
-        let is_one = count(&rest[keep..], in_address, 8) == 8;
-        return is_one.then(|| Found { keep, skip: 0, body, what: format!("{address}...") });
-    }
-    if let Some(begin) = ENCODED_KEYS.iter().find(|begin| rest.starts_with(begin.as_bytes())) {
-        let (skip, body) = (begin.len(), Some(Body::Wrapped));
-        return Some(Found { keep: 0, skip, body, what: "a private key in base64".to_owned() });
-    }
-    if let Some(more) = rest.strip_prefix(MUNGE.as_bytes()) {
-        let (keep, body) = (MUNGE.len(), Some(Body::Of(in_token)));
-        let is_one = count(more, in_token, 64) >= 40;
-        return is_one.then(|| Found { keep, skip: 0, body, what: format!("{MUNGE}...") });
-    }
-    if let Some(more) = rest.strip_prefix(b"Private-Lines: ") {
-        let keep = rest.len() - more.len() + count(more, |byte| byte.is_ascii_digit(), 4);
-        let is_one = escapes::line_break(&rest[keep..]) > 0;
-        let body = Some(Body::Base64Lines);
-        return is_one.then(|| Found { keep, skip: 0, body, what: "a private key".to_owned() });
-    }
-    // A web token: two parts that begin as JSON does, and its signature; an encrypted one may have an empty second part.
-    let part = |bytes: &[u8]| count(bytes, in_value, 512);
-    if rest.starts_with(b"eyJ") {
-        let first = part(rest);
-        let next = rest.get(first + 1..).unwrap_or_default();
-        if first >= 10
-            && rest.get(first) == Some(&b'.')
-            && (next.starts_with(b"eyJ") || next.starts_with(b"."))
-        {
-            let body = Some(Body::Of(in_token));
-            return Some(Found { keep: 0, skip: first, body, what: "a web token".to_owned() });
-        }
-    }
-    None
-}
-
-fn has_both_cases(text: &[u8]) -> bool {
+pub(super) fn has_both_cases(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_lowercase) && text.iter().any(u8::is_ascii_uppercase)
 }
 
 /// Whether a text that stands where a token is expected is no word.
 pub(super) fn is_no_word(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_digit) || (text.len() >= 20 && has_both_cases(text))
-}
-
-/// Whether a value begins as those do that are secret by themselves.
-pub(super) fn begins_as_secret(value: &str) -> bool {
-    VALUES.iter().any(|(prefix, _)| value.starts_with(prefix))
 }
 
 fn bearer(rest: &[u8]) -> Option<Found> {
@@ -554,7 +323,7 @@ fn begins_with_name(rest: &[u8]) -> bool {
 }
 
 /// Bytes of a value in such an address; what follows the value there goes with it.
-fn in_escaped(byte: u8) -> bool {
+pub(super) fn in_escaped(byte: u8) -> bool {
     in_token(byte) || byte == b'%'
 }
 
