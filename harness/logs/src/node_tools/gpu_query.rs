@@ -42,7 +42,7 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
     if text.matches("=NVSMI LOG=").nth(1).is_some() {
         return Err(SEVERAL.to_owned());
     }
-    let query = if is_xml(text) { of_xml(text)? } else { of_text(text)? };
+    let query = if is_xml(text) { parse_xml(text)? } else { parse_text(text)? };
     let mut output = NodeOutput { program: "nvidia-smi -q", version: query.driver, ..NodeOutput::default() };
     match query.attached {
         Some(attached) if attached != query.gpus.len() => {
@@ -210,7 +210,7 @@ fn named(name: &str) -> String {
 }
 
 /// `Name : value`, and names of sections above lines that are further in.
-fn of_text(text: &str) -> Result<Query, NoResult> {
+fn parse_text(text: &str) -> Result<Query, NoResult> {
     let mut query = Query::default();
     // Sections with how far in they stand.
     let mut sections: Vec<(usize, String)> = Vec::new();
@@ -241,7 +241,7 @@ fn of_text(text: &str) -> Result<Query, NoResult> {
 }
 
 /// As nvidia-smi prints it: a tag on each line, a value with both of its tags.
-fn of_xml(text: &str) -> Result<Query, NoResult> {
+fn parse_xml(text: &str) -> Result<Query, NoResult> {
     let mut query = Query::default();
     let mut sections: Vec<String> = Vec::new();
     let mut is_closed = false;

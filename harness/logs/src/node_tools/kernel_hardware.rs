@@ -15,7 +15,7 @@ pub(super) fn is_in(text: &str) -> bool {
 
 /// Errors of one kind in one place.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind<'a> {
+enum HardwareError<'a> {
     Memory { is_corrected: bool, place: &'a str },
     Pcie { severity: &'a str, device: &'a str },
 }
@@ -24,7 +24,7 @@ enum Kind<'a> {
 pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
     let found = || text.lines().filter_map(|line| Some((line, memory(line).or_else(|| pcie(line))?)));
     let hosts: BTreeSet<&str> = found().map(|(line, _)| host(line)).collect();
-    let mut all: BTreeMap<(Kind<'_>, &str), u64> = BTreeMap::new();
+    let mut all: BTreeMap<(HardwareError<'_>, &str), u64> = BTreeMap::new();
     for (line, (kind, times)) in found() {
         let before = all.entry((kind, host(line))).or_default();
         *before = before.saturating_add(times);
@@ -36,20 +36,22 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
     for ((kind, host), times) in &all {
         let at = at_host(hosts.len(), host);
         let what = match kind {
-            Kind::Memory { is_corrected: true, place } => format!("corrected errors of memory {place}{at}"),
-            Kind::Memory { is_corrected: false, place } => {
+            HardwareError::Memory { is_corrected: true, place } => {
+                format!("corrected errors of memory {place}{at}")
+            }
+            HardwareError::Memory { is_corrected: false, place } => {
                 format!("uncorrected errors of memory {place}{at}")
             }
-            Kind::Pcie { severity, device } => format!("PCIe errors of {device}{at}: {severity}"),
+            HardwareError::Pcie { severity, device } => format!("PCIe errors of {device}{at}: {severity}"),
         };
         match kind {
-            Kind::Memory { is_corrected: false, place } => {
+            HardwareError::Memory { is_corrected: false, place } => {
                 output.failures.push(format!("memory {place}{at} had an error that was not corrected"));
             }
-            Kind::Pcie { severity, device } if severity.contains("(Fatal)") => {
+            HardwareError::Pcie { severity, device } if severity.contains("(Fatal)") => {
                 output.failures.push(format!("{device}{at} had a fatal error of PCIe"));
             }
-            Kind::Memory { .. } | Kind::Pcie { .. } => {}
+            HardwareError::Memory { .. } | HardwareError::Pcie { .. } => {}
         }
         output.rows.push(Row { what, value: Some(*times as f64), unit: "errors", ..Row::default() });
     }
@@ -57,7 +59,7 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
 }
 
 /// `EDAC MC3: 1 UE memory read error on CPU_SrcID#1_MC#1_Chan#2_DIMM#0 (channel:2 ...`: how many, and where.
-fn memory(line: &str) -> Option<(Kind<'_>, u64)> {
+fn memory(line: &str) -> Option<(HardwareError<'_>, u64)> {
     let (_, rest) = line.split_once(OF_MEMORY)?;
     let (controller, rest) = rest.split_once(": ")?;
     controller.parse::<u32>().ok()?;
@@ -70,18 +72,18 @@ fn memory(line: &str) -> Option<(Kind<'_>, u64)> {
         "UE" => false,
         _ => return None,
     };
-    Some((Kind::Memory { is_corrected, place }, times.parse().ok()?))
+    Some((HardwareError::Memory { is_corrected, place }, times.parse().ok()?))
 }
 
 /// `nvidia 0000:18:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)`.
-fn pcie(line: &str) -> Option<(Kind<'_>, u64)> {
+fn pcie(line: &str) -> Option<(HardwareError<'_>, u64)> {
     let (before, rest) = line.split_once(OF_PCIE)?;
     let (severity, _) = rest.split_once(", type=")?;
     // Newer kernels have `AER: ` before it.
     let before = before.trim_end();
     let before = before.strip_suffix("AER:").unwrap_or(before).trim_end().strip_suffix(':')?;
     let device = before.rsplit(' ').next().filter(|device| device.contains(':'))?;
-    Some((Kind::Pcie { severity, device }, 1))
+    Some((HardwareError::Pcie { severity, device }, 1))
 }
 
 #[cfg(test)]
