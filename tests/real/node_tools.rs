@@ -112,7 +112,8 @@ fn stream_and_fio_are_read() {
 
 /// Samples of programs that are read, with what they end with; all others are refused as what they are.
 fn each_sample_of_hardware_is_read_or_refused_by_name() {
-    let refused = "bandwidthtest dcgm-discovery dcgm-nvlink gpufryer gpustream hwloc ib_write_bw lspci nccl-topo nvsmi sysfs";
+    let refused = "bandwidthtest dcgm-discovery dcgm-nvlink gpufryer gpustream hwloc ib_write_bw lspci nccl-topo nvsmi-capture \
+                   nvsmi-h100x8 nvsmi-nvlink sysfs";
     let folder = corpus::file("hardware/stream-5.10-neo.log");
     let all = fs::read_dir(folder.parent().expect("a folder")).expect("read");
     let names: Vec<String> =

@@ -17,8 +17,9 @@ const LINE_LETTERS: usize = 120;
 /// Arguments of `harness logs node`.
 #[derive(Debug, Args)]
 pub(crate) struct NodeArgs {
-    /// What `dcgmi diag`, nvbandwidth, gpu_burn, STREAM or fio printed, or a kernel log with Xids or lost GPUs; several of
-    /// them may be in one file, of several nodes too; also packed by gzip; `-` is standard input
+    /// What `dcgmi diag`, nvbandwidth, gpu_burn, STREAM, fio, `nvidia-smi -q [-x]` or `nvidia-smi topo -m` printed, the log of
+    /// Fabric Manager, or a kernel log with Xids, lost GPUs or memory errors; several of them may be in one file, of several
+    /// nodes too; also packed by gzip; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// `text`, or `json`: one object per program and node of a file

@@ -105,7 +105,7 @@ fn why_empty(args: &StepsArgs, log: &TrainingLog) -> Option<String> {
         (0, _, _) => "the file is empty".to_owned(),
         (lines, 0, _) => format!(
             "no step line in {}; known: those of Megatron-LM, Megatron-Bridge, GPT-NeoX, NeMo, NeMo Automodel, Lightning, the FSDP samples, torchtitan, \
-             torchtune, nanotron, picotron, nanoGPT, MaxText, Composer, timm, DeepSpeed and the Trainer{}",
+             torchtune, nanotron, picotron, nanoGPT, nanochat, llm.c, MaxText, Composer, timm, DeepSpeed, the Trainer and LlamaFactory{}",
             count(lines, "line"),
             match (log.refused.iter().next(), log.of_pax, log.of_epochs) {
                 (Some((reason, lines)), ..) => format!("; {reason}, in {}", count(*lines, "line")),

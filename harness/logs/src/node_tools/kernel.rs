@@ -16,12 +16,7 @@ pub(super) const OF_GSP: &str = "GSP Timeout";
 /// several hosts, so are the devices.
 pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
     let hosts: BTreeSet<&str> = text.lines().filter(|line| is_of_driver(line)).map(host).collect();
-    let at = |host: &str| match (hosts.len(), host) {
-        (..=1, _) => String::new(),
-        (_, "") => " on a host that is not named".to_owned(),
-        (_, host) if host.ends_with(':') => format!(" in {}", host.trim_end_matches(':')),
-        _ => format!(" on {host}"),
-    };
+    let at = |host: &str| at_host(hosts.len(), host);
     let mut all: BTreeMap<(&str, &str, u32, &str), u32> = BTreeMap::new();
     let mut events: BTreeMap<(&str, String), u32> = BTreeMap::new();
     let mut lost: BTreeSet<String> = BTreeSet::new();
@@ -93,6 +88,16 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
 
 const UNNAMED: &str = "a GPU that is not named";
 
+/// Which of several hosts.
+pub(super) fn at_host(hosts: usize, host: &str) -> String {
+    match (hosts, host) {
+        (..=1, _) => String::new(),
+        (_, "") => " on a host that is not named".to_owned(),
+        (_, host) if host.ends_with(':') => format!(" in {}", host.trim_end_matches(':')),
+        _ => format!(" on {host}"),
+    }
+}
+
 /// A line of NVIDIA's driver.
 fn is_of_driver(line: &str) -> bool {
     line.contains("NVRM: ") || line.contains("Xid (PCI:")
@@ -101,7 +106,7 @@ fn is_of_driver(line: &str) -> bool {
 /// The host in `Nov 20 10:00:01 p5-001 kernel: ...`, as syslog and the journal write it, in the journal's JSON, or in
 /// `p5-001: [ 12.5] ...`, where the time may have another form or be left out; behind `[p5-001] `, `p5-001 | ` or a tab; or
 /// the file of `logs/p5-001.txt:12:[ 12.5] ...` with its colon, as grep writes it. Empty where none is named.
-fn host(line: &str) -> &str {
+pub(super) fn host(line: &str) -> &str {
     // What the driver says holds names of processes, which anybody chooses.
     let message = line.find("NVRM: ").or_else(|| line.find("Xid (PCI:"));
     let before = &line[..message.unwrap_or(line.len())];

@@ -1,7 +1,7 @@
 //! Takes what launchers put before lines off the output of one node, or of several at once: each label has a text of its
 //! own.
 
-use super::kernel;
+use super::{kernel, topology};
 use crate::text;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,7 +65,16 @@ fn begins(text: &str) -> bool {
     if is_of_driver() {
         return false;
     }
-    FIRST.iter().any(|first| bare.starts_with(first)) || bare.contains("%  proc'd:")
+    FIRST.iter().any(|first| bare.starts_with(first))
+        || bare.contains("%  proc'd:")
+        || topology::is_head(bare)
+        || is_of_fabric_manager(bare)
+}
+
+/// `[Jul 09 2024 18:14:07] [ERROR] [tid 12727] ...`.
+fn is_of_fabric_manager(text: &str) -> bool {
+    let stamped = text.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    stamped.is_some_and(|(stamp, rest)| stamp.contains(' ') && rest.contains("] [tid "))
 }
 
 #[cfg(test)]

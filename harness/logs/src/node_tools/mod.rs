@@ -2,13 +2,16 @@
 
 pub mod dcgm;
 mod dcgm_table;
+mod fabric_manager;
 pub mod fio;
 pub mod gpu_allocation;
 pub mod gpu_burn;
+mod gpu_query;
 pub mod gpu_state;
 pub mod host_state;
 pub mod iperf3;
 mod kernel;
+mod kernel_hardware;
 mod labels;
 pub mod nvbandwidth;
 pub mod output;
@@ -17,6 +20,7 @@ pub mod stream;
 pub mod stress;
 #[cfg(test)]
 mod tests;
+mod topology;
 
 use serde::de::DeserializeOwned;
 

@@ -3,7 +3,10 @@
 
 use super::dcgm::{self, Status};
 use super::nvbandwidth::{Matrix, NoRates};
-use super::{NoResult, fio, gpu_burn, kernel, labels, nvbandwidth, stream};
+use super::{
+    NoResult, fabric_manager, fio, gpu_burn, gpu_query, kernel, kernel_hardware, labels, nvbandwidth, stream,
+    topology,
+};
 use serde::Serialize;
 
 /// What a program printed.
@@ -48,7 +51,7 @@ type Read = fn(&str) -> Result<NodeOutput, NoResult>;
 type Knows = fn(&str) -> bool;
 
 /// Programs by what only their output has.
-const PROGRAMS: [(Knows, Read); 6] = [
+const PROGRAMS: [(Knows, Read); 10] = [
     (
         |text| has_any(text, &[&["DCGM Diagnostic\""], &["DCGM GPU Diagnostic\""]]) || dcgm::is_table(text),
         diagnosis,
@@ -79,6 +82,25 @@ const PROGRAMS: [(Knows, Read); 6] = [
         },
         kernel::read,
     ),
+    (
+        |text| {
+            has_any(
+                text,
+                &[
+                    &["detected NVSwitch ", " pci bus id "],
+                    &["Fabric Manager Log initializing"],
+                    &["configured all the available NVSwitches"],
+                    &["NVSwitch driver failed with error"],
+                    &["] [tid ", "NVSwitch"],
+                    &["] [tid ", "multicast team"],
+                ],
+            )
+        },
+        fabric_manager::read,
+    ),
+    (kernel_hardware::is_in, kernel_hardware::read),
+    (|text| has_any(text, &[&["=NVSMI LOG="], &["<nvidia_smi_log"]]), gpu_query::read),
+    (|text| text.lines().any(topology::is_head), topology::read),
 ];
 
 /// Whether all texts of one of the lists are in a text.
@@ -92,11 +114,8 @@ fn has_key(text: &str, key: &str) -> bool {
 }
 
 /// What is known and not read: its texts, what it is, and what to do.
-const OTHERS: [(&[&str], &str, &str); 33] = [
-    (&["=NVSMI LOG="], "`nvidia-smi -q`", PROBE),
-    (&["<nvidia_smi_log"], "`nvidia-smi -q -x`", PROBE),
+const OTHERS: [(&[&str], &str, &str); 36] = [
     (&["| NVIDIA-SMI "], "`nvidia-smi`", PROBE),
-    (&["GPU0", "CPU Affinity"], "`nvidia-smi topo -m`", PROBE),
     (&["UUID: GPU-", "Link 0:"], "`nvidia-smi nvlink`", LINKS),
     (
         &["NVLINK Error Counts"],
@@ -129,11 +148,13 @@ const OTHERS: [(&[&str], &str, &str); 33] = [
     ),
     (&["LnkCap:"], "`lspci -vv`", "suites `node-*` read PCIe links under load"),
     (&["LnkSta:"], "`lspci -vv`", "suites `node-*` read PCIe links under load"),
-    (
-        &["detected NVSwitch", "pci bus id"],
-        "Fabric Manager's log",
-        "the kernel's log has its errors as SXids",
-    ),
+    (&["link ", " physical_state "], "`rdma link`", LINKS),
+    (&["-I- Stage"], "ibdiagnet", LINKS),
+    (&["provider: ", "protocol: FI_"], "`fi_info`", "`harness inventory probe` lists devices of EFA itself"),
+    (&["available: ", "node distances:"], "`numactl -H`", HOST),
+    (&["# OSU MPI"], "OSU's micro-benchmarks", "`harness logs nccl-tests` reads nccl-tests"),
+    (&["NodeName=", "CPUAlloc="], "`scontrol show node`", SLURM),
+    (&["JobID|"], "`sacct -P`", SLURM),
     (&["Reference ID", "Leap status"], "`chronyc tracking`", HOST),
     (&["Architecture:", "CPU op-mode"], "lscpu", HOST),
     (&["hca_id:", "phys_port_cnt:"], "`ibv_devinfo`", LINKS),
@@ -159,6 +180,7 @@ const OTHERS: [(&[&str], &str, &str); 33] = [
 
 const LINKS: &str = "suites `node-*` read the state of links before and after a load";
 const HOST: &str = "`harness inventory probe` reads processors and the clock itself";
+const SLURM: &str = "`harness inventory discover` and runs over Slurm ask it themselves";
 const PROBE: &str = "`harness inventory probe` reads the state of GPUs itself";
 
 /// What each program in a text printed, by label; an error that says why there is nothing.
@@ -361,8 +383,8 @@ mod tests {
         assert_eq!(why(" \n"), "it is empty");
         assert!(why("hello").starts_with("no output of `dcgmi diag`, nvbandwidth, gpu_burn, STREAM or fio"));
         assert_eq!(
-            why("====NVSMI LOG====\n"),
-            "`nvidia-smi -q`: not read; `harness inventory probe` reads the state of GPUs itself"
+            why("| NVIDIA-SMI 550.90.07   Driver Version: 550.90.07   CUDA Version: 12.4 |\n"),
+            "`nvidia-smi`: not read; `harness inventory probe` reads the state of GPUs itself"
         );
         for (text, what) in [
             ("{\"end\": {\"sum_received\": {\"bits_per_second\": 1}}}", "iperf3: not read; "),
@@ -391,10 +413,25 @@ mod tests {
             ),
             ("| Health Monitor Report |\n", "`dcgmi health`: not read; "),
             ("\t\tLnkSta:\tSpeed 16GT/s (downgraded), Width x8 (downgraded)\n", "`lspci -vv`: not read; "),
+            ("link mlx5_1/1 state DOWN physical_state DISABLED netdev eth1\n", "`rdma link`: not read; "),
             (
-                "[Nov 20 2026 10:00:01] [ERROR] [tid 7] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id 0\n",
-                "Fabric Manager's log: not read; ",
+                "-I- Stage        Warnings   Errors     Comment\n-I- Discovery  0   0\n",
+                "ibdiagnet: not read; ",
             ),
+            (
+                "provider: efa\n    fabric: efa\n    domain: rdmap79s0-rdm\n    protocol: FI_PROTO_EFA\n",
+                "`fi_info`: not read; ",
+            ),
+            (
+                "available: 2 nodes (0-1)\nnode 0 cpus: 0 1\nnode distances:\nnode   0   1\n",
+                "`numactl -H`: not read; ",
+            ),
+            (
+                "# OSU MPI-CUDA Bandwidth Test v7.3\n# Size   Bandwidth (MB/s)\n",
+                "OSU's micro-benchmarks: not read; ",
+            ),
+            ("NodeName=p5-001 Arch=x86_64\n   CPUAlloc=0 CPUTot=192\n", "`scontrol show node`: not read; "),
+            ("JobID|JobName|State\n7|train|FAILED\n", "`sacct -P`: not read; "),
             ("Reference ID    : A9FEA97B\nLeap status     : Normal\n", "`chronyc tracking`: not read; "),
             ("Architecture: x86_64\n  CPU op-mode(s): 32-bit, 64-bit\n", "lscpu: not read; "),
             ("hca_id:\trdmap79s0\n\tphys_port_cnt:\t1\n", "`ibv_devinfo`: not read; "),

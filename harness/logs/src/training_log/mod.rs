@@ -9,6 +9,7 @@ mod deepspeed;
 mod figures;
 mod flops;
 mod gather;
+mod llmc;
 mod maxtext;
 mod nanogpt;
 mod nanotron;
@@ -16,6 +17,7 @@ mod numbers;
 mod picotron;
 mod pipes;
 mod ranks;
+mod records;
 mod refused;
 mod sample_rate;
 mod samples;
@@ -179,7 +181,8 @@ impl Ends {
     /// The step that a line ends.
     pub(crate) fn step_ended_by(&mut self, text: &str) -> Option<u64> {
         // Most lines hold none of their words.
-        const WORDS: [&str; 8] = ["teration", "Batch ", "step: ", "Step", "iter ", "Train: ", "poch", "%|"];
+        const WORDS: [&str; 9] =
+            ["teration", "Batch ", "step: ", "step ", "Step", "iter ", "Train: ", "poch", "%|"];
         if !WORDS.iter().any(|word| text.contains(word)) {
             return None;
         }
@@ -195,12 +198,13 @@ impl Ends {
 
 /// A step that a line holds by itself, of all programs but those with pipes.
 fn parse_line(text: &str) -> Parsed {
-    const ALL: [fn(&str) -> Parsed; 10] = [
+    const ALL: [fn(&str) -> Parsed; 11] = [
         samples::fsdp,
         maxtext::parse,
         nanotron::parse,
         picotron::parse,
         nanogpt::parse,
+        llmc::parse,
         torchtune::parse,
         timm::parse,
         samples::torchtitan,
@@ -212,7 +216,7 @@ fn parse_line(text: &str) -> Parsed {
 
 /// Whether a text begins as a line of a step does.
 fn begins(text: &str) -> bool {
-    const FIRST: [&str; 19] = [
+    const FIRST: [&str; 20] = [
         "iteration ",
         "samples/sec: ",
         "Training epoch",
@@ -220,6 +224,7 @@ fn begins(text: &str) -> bool {
         "Batch ",
         "step:",
         "{'",
+        "{\"current_steps\"",
         "Step Time",
         "step ",
         "| INFO | ",
@@ -242,6 +247,7 @@ struct Reader {
     /// Of DeepSpeed's timer, which other programs print beside their own lines: these count where there are none.
     timers: Tally,
     bars: trainer::Bars,
+    records: records::Records,
     blocks: composer::Blocks,
     /// What Megatron-Bridge said before the line of a step.
     tflops: Option<f64>,
@@ -308,7 +314,7 @@ impl Reader {
             self.summary = Some(summary);
             return None;
         }
-        parse_line(text).or_else(|| self.bars.parse(who, text))
+        parse_line(text).or_else(|| self.records.parse(who, text)).or_else(|| self.bars.parse(who, text))
     }
 
     /// Takes in a line, or a part of it that may be a step of its own.

@@ -11,7 +11,17 @@ const FORMS: &[(&str, &[&str])] = &[
     ("bars of Levanter, which round the number of a step", &["Progress on:train ", "it rate:"]),
     ("older timers of DeepSpeed, which name no step", &["SamplesPerSec="]),
     ("timers of DeepSpeed, which name no step", &["time (ms) | ", "microstep: "]),
+    ("means of DeepSpeed's pipelines between lines", &["steps: ", " iter time (s): "]),
+    ("steps of OLMo, whose figures stand on lines of their own", &["throughput/device/"]),
+    ("steps of verl, which hold more than a training", &["step:", " - ", "timing_s/step:"]),
+    (OPENMMLAB, &["][", ", time: ", ", data_time: "]),
+    (OPENMMLAB, &["][", "  time: ", "  data_time: "]),
+    ("means of detectron2 over the last steps", &["d2.utils.events", " time: "]),
+    ("times of open_clip, of which each line has the last one", &["Train Epoch: ", "Batch (t): "]),
+    ("means of modded-nanogpt since its start", &["train_time:", "step_avg:"]),
 ];
+
+const OPENMMLAB: &str = "means of OpenMMLab's trainings between lines";
 
 const LITGPT: &str = "iterations of LitGPT, which may be parts of a step";
 
@@ -65,6 +75,35 @@ mod tests {
                 "[Rank 0] time (ms) | fwd_microstep: 10.05 | bwd_microstep: 20.13 | step_microstep: 4.01",
                 "timers of DeepSpeed, which name no step",
             ),
+            (
+                "steps: 10 loss: 2.1234 iter time (s): 1.245 samples/sec: 25.7",
+                "means of DeepSpeed's pipelines between lines",
+            ),
+            ("    throughput/device/TPS=14,813", "steps of OLMo, whose figures stand on lines of their own"),
+            (
+                "(TaskRunner pid=7) step:2 - actor/kl_loss:0.001 - timing_s/gen:74.020 - timing_s/step:96.551 - perf/throughput:5667.376",
+                "steps of verl, which hold more than a training",
+            ),
+            (
+                "2020-05-08 18:56:16,649 - mmdet - INFO - Epoch [1][2400/7517]\tlr: 0.00125, eta: 4:33:09, time: 0.595, data_time: \
+                 0.032, memory: 6836, loss: 0.4890",
+                "means of OpenMMLab's trainings between lines",
+            ),
+            (
+                "04/21 21:03:53 - mmengine - INFO - Epoch(train) [1][10/90]  lr: 1.000e-02  eta: 0:00:25  time: 0.010  data_time: 0.000  \
+                 memory: 0  loss: 11.4723",
+                "means of OpenMMLab's trainings between lines",
+            ),
+            (
+                "[05/08 18:56:16 d2.utils.events]:  eta: 4:33:09  iter: 19  total_loss: 5.2  time: 0.2341  data_time: 0.0123  lr: 1.9e-05",
+                "means of detectron2 over the last steps",
+            ),
+            (
+                "2023-06-29,15:44:40 | INFO | Train Epoch: 0 [ 64/109468 (0%)] Loss: 1.0672 (1.067) Data (t): 14.173 Batch (t): 18.240, \
+                 1.75441/s LR: 0.000000",
+                "times of open_clip, of which each line has the last one",
+            ),
+            ("step:126/1750 train_time:12107ms step_avg:96.08ms", "means of modded-nanogpt since its start"),
         ] {
             let log = read(format!("prose\n{line}\n{line}\n").as_bytes()).expect("read");
             assert_eq!((log.of_steps, log.series.len(), log.findings.len()), (0, 0, 0), "{line}");

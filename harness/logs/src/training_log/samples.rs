@@ -29,6 +29,10 @@ pub(super) fn fsdp(text: &str) -> Parsed {
 /// for `tps`.
 pub(super) fn torchtitan(text: &str) -> Parsed {
     let (before, rest) = text.split_once("step:")?;
+    // Its validation prints the same fields with rates of its own.
+    if before.trim_end().ends_with("validate") {
+        return None;
+    }
     let mut words = rest.split_whitespace();
     let iteration = words.next()?;
     let mut fields = Vec::new();

@@ -39,6 +39,10 @@ pub enum Dialect {
     Composer,
     /// The timer of DeepSpeed, where nothing else logs steps.
     Deepspeed,
+    /// llm.c: `step   61/74 | loss 3.208939 | ... | 44.57 ms | ... tok/s`.
+    Llmc,
+    /// nanochat: `step 00001/21400 (0.00%) | loss: 10.81 | ... | dt: 460.12ms | ...`.
+    Nanochat,
 }
 
 impl Dialect {
@@ -61,6 +65,8 @@ impl Dialect {
             Dialect::Timm => "timm",
             Dialect::Composer => "composer",
             Dialect::Deepspeed => "deepspeed",
+            Dialect::Llmc => "llmc",
+            Dialect::Nanochat => "nanochat",
         }
     }
 
@@ -84,6 +90,7 @@ impl Dialect {
             | Dialect::Automodel
             | Dialect::Maxtext
             | Dialect::Nanogpt
+            | Dialect::Nanochat
             | Dialect::Timm => 0,
             Dialect::Megatron
             | Dialect::Nemo1
@@ -94,6 +101,7 @@ impl Dialect {
             | Dialect::Picotron
             | Dialect::Torchtune
             | Dialect::Composer
+            | Dialect::Llmc
             | Dialect::Deepspeed => 1,
         }
     }
@@ -109,6 +117,8 @@ impl Dialect {
             | Dialect::Picotron
             | Dialect::Torchtune
             | Dialect::Timm
+            | Dialect::Llmc
+            | Dialect::Nanochat
             | Dialect::Deepspeed => "step",
             Dialect::Megatron
             | Dialect::Nemo2

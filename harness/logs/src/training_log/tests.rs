@@ -551,6 +551,16 @@ fn rendered(dialect: Dialect, iteration: u64, loss: f64, other: f64) -> String {
             )
         }
         Dialect::Nanogpt => format!("iter {iteration}: loss {loss}, time {other}ms, mfu -100.00%\n"),
+        Dialect::Llmc => {
+            format!(
+                "step {iteration}/1000000 | loss {loss} (+0.1z)| norm 1.5 | {other} ms | 1% bf16 MFU | 9 tok/s\n"
+            )
+        }
+        Dialect::Nanochat => {
+            format!(
+                "step {iteration}/1000000 (1%) | loss: {loss} | dt: {other}ms | tok/sec: 9 | total time: 1m\n"
+            )
+        }
         Dialect::Torchtune => {
             format!("Step {iteration} | loss:{loss} lr:0.1 tokens_per_second_per_gpu:{other} peak:1 \n")
         }

@@ -296,3 +296,13 @@ fn the_level_of_a_logger_is_no_rank() {
         assert_eq!(codes(&log), [""; 0], "{level}");
     }
 }
+
+#[test]
+fn a_validation_of_torchtitan_is_no_step_and_no_other_rank() {
+    let step = "[titan] 2025-08-12 14:22:05,123 - root - INFO - step: 20  loss: 8.12  grad_norm: 2.4  memory: 40.1GiB(50.6%)  tps: \
+                3,322  tflops: 190.32  mfu: 19.24%\n";
+    let validation = "[titan] 2025-08-12 14:24:05,123 - root - INFO - validate step: 20  loss: 8.2  memory: 40.1GiB(50.6%)  tps: 1,000\n";
+    let log = log(&format!("{step}{validation}"));
+    assert_eq!((log.of_steps, log.findings.len()), (1, 0), "{log:?}");
+    assert_eq!(log.series[0].steps[0].tokens_per_gpu_s, Some(3322.0));
+}
