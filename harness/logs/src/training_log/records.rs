@@ -18,7 +18,8 @@ impl Records {
     /// Lines of evaluations and of the end have no loss, and are no steps.
     pub(super) fn parse(&mut self, who: &str, text: &str) -> Parsed {
         let text = text.trim();
-        if !text.starts_with(STEP) && !(text.starts_with("{\"") && text.contains(OF_SWIFT)) {
+        let is_swift = text.starts_with("{\"") && text.contains(OF_SWIFT);
+        if !is_swift && !text.starts_with(STEP) {
             return None;
         }
         let Some(inside) = text.strip_prefix("{\"").and_then(|text| text.strip_suffix('}')) else {

@@ -77,10 +77,10 @@ mod tests {
             .expect("bash");
         let group = child.id();
         let until = std::iter::repeat_with(|| {
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::yield_now();
             runs("/usr/bin/sleep", group)
         });
-        let has_begun = until.take(400).any(|runs| runs);
+        let has_begun = until.take(4000).any(|runs| runs);
         let others = [runs("aws", group), runs("bash", group), runs("sleep", std::process::id())];
         let id = i32::try_from(group).expect("an id");
         nix::sys::signal::killpg(nix::unistd::Pid::from_raw(id), nix::sys::signal::Signal::SIGKILL)
