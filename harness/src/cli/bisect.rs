@@ -22,7 +22,7 @@ same nodes, count too; `--no-earlier-runs` leaves them out.
 
 Exit codes: 0 the bad stack is not worse; 1 the setting that makes it worse is named; 2 wrong usage; \
 3 inconclusive: pairs or budget ran out, a stack does not run or returns wrong data, or one setting \
-alone does not explain it; 130/143 interrupted, `--resume` goes on.";
+alone does not explain it; 130/143 interrupted, `--resume` continues.";
 
 /// `harness bisect`
 #[derive(Debug, Args)]
