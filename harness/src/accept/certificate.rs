@@ -5,9 +5,9 @@ use super::delivery::{Stopped, machinery};
 use super::messages;
 use base::nodeset;
 use base::text::SIMULATED;
-use model::artefact::Format;
-use model::artefact::Value;
+use config::inventory::ReachBy;
 use model::artefact::acceptance::{Acceptance, NodeHardware, StackPart};
+use model::artefact::{Format, SLURM_GPUS, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{CHECKSUMS, checksums};
 use verdict::accept::certificate;
@@ -69,8 +69,13 @@ pub(crate) fn new(accepting: &AcceptanceSession) -> Acceptance {
 /// By case and by what is absent: the nodes without it.
 fn not_checked(accepting: &AcceptanceSession) -> Vec<String> {
     let mut absent: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+    // Where no Slurm reaches the nodes there is nothing to check about it.
+    let has_slurm = matches!(accepting.delivery.inventory.reach, ReachBy::Slurm(_));
     for (case, not_installed) in accepting.delivery.not_installed() {
         for (program, nodes) in &not_installed.without {
+            if program == SLURM_GPUS && !has_slurm {
+                continue;
+            }
             absent.entry((case.name.as_str(), program.as_str())).or_default().extend(nodes.iter().cloned());
         }
     }

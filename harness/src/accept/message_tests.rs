@@ -168,6 +168,23 @@ fn messages_of_conclusions() {
 }
 
 #[test]
+fn nodes_that_the_preflight_leaves_open_have_the_command_that_probes_them() {
+    let open = |node: &str| Undecided {
+        stage: Stage::Preflight.name().to_owned(),
+        why: messages::gpus_unread("no nvidia-smi on PATH"),
+        ..undecided(node)
+    };
+    let lines = |undecided: Vec<Undecided>| {
+        let made = Acceptance { undecided, ..acceptance() };
+        messages::conclusion(&made, Path::new("d/acceptance.md"), None)
+    };
+    let next = "next: harness inventory probe --inventory sim-64 --nodes 'p5-[033-034]'".to_owned();
+    assert!(lines(vec![open("p5-033"), open("p5-034")]).contains(&next));
+    // Of other stages there is a run to read.
+    assert!(!lines(vec![undecided("p5-033")]).iter().any(|line| line.contains("inventory probe")));
+}
+
+#[test]
 fn messages_of_what_was_not_measured() {
     let nodes = names(["p5-033", "p5-034"]);
     let lines = [

@@ -13,6 +13,7 @@ use std::path::Path;
 use verdict::accept::schedule::Schedule;
 use verdict::accept::soak::growth::Growth;
 use verdict::accept::soak::moment;
+use verdict::accept::stages::Stage;
 use verdict::history::hardware::Unvouched;
 
 pub(crate) fn heading(nodes: &[String], suite: &str, vouched: &str, is_simulated: bool) -> String {
@@ -35,7 +36,7 @@ pub(crate) fn cost_estimate(cost_estimate: &CostEstimate, budget: Option<f64>) -
             of.node_hours,
             duration(of.seconds as f64),
             match of.windows {
-                0 | 1 => "where no two cases run side by side".to_owned(),
+                0 | 1 => "with one case at a time".to_owned(),
                 windows =>
                     format!("in {windows} windows; `--soak LENGTH` changes it, `--soak 0` leaves it out"),
             }
@@ -106,6 +107,7 @@ pub(crate) fn conclusion(of: &Acceptance, certificate: &Path, copied: Option<(us
     for (stage, nodes, why) in of.undecided_alike() {
         lines.push(format!("not decided at {stage}: {}: {why}", nodeset::fold(&nodes)));
     }
+    lines.extend(probe_again(of));
     lines.extend(of.not_checked.iter().map(|what| format!("not checked: {what}")));
     lines.extend(of.not_measured.iter().map(|what| format!("not measured: {what}")));
     lines.extend(of.note.clone());
@@ -123,6 +125,15 @@ pub(crate) fn conclusion(of: &Acceptance, certificate: &Path, copied: Option<(us
         of.node_hours
     ));
     lines
+}
+
+/// What shows whether a node that the preflight left open is mended: no run has looked at it.
+fn probe_again(of: &Acceptance) -> Option<String> {
+    let open = of.undecided.iter().filter(|one| one.stage == Stage::Preflight.name());
+    let nodes: Vec<String> = open.map(|one| one.node.clone()).collect();
+    let arguments =
+        ["--inventory", of.inventory.as_str(), "--nodes", nodeset::fold(&nodes).as_str()].map(str::to_owned);
+    (!nodes.is_empty()).then(|| format!("next: harness inventory probe {}", command_line(&arguments)))
 }
 
 /// The folder of its runs, where the delivery does not lie where others look for it.

@@ -33,6 +33,8 @@ pub(crate) struct BisectRequest {
     pub pairs: Option<usize>,
     /// Node-hours.
     pub budget: Option<f64>,
+    /// Runs that were there before are not counted.
+    pub no_earlier_runs: bool,
     /// As in a run: nodes are probed first, simulated ones where `probe` asks for it.
     pub no_probe: bool,
     pub probe: bool,

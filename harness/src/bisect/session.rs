@@ -140,7 +140,9 @@ fn start(home: &Home, request: &BisectRequest) -> Result<Started, Vec<String>> {
     let mut bisection = Bisection { gpus, ..new(home, request, scope, stacks.all, compared, plan.sources) };
     let (plan, _) = bisection.plan(&good, 1)?;
     let (of_bad, _) = bisection.plan(&bad, 1)?;
-    bisection.scope.earlier = earlier::find(home, &plan, &of_bad, last, &bisection.compared);
+    if !request.no_earlier_runs {
+        bisection.scope.earlier = earlier::find(home, &plan, &of_bad, last, &bisection.compared);
+    }
     messages::heading(&bisection, inventory.is_simulated());
     messages::cost_estimate(&bisection, &plan);
     match request.dry_run {

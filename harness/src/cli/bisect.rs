@@ -17,11 +17,12 @@ environment variable `NAME=VALUE`, one taken out `NAME=`, or a path `paths.nccl_
 A word without `=` is an image. What --good sets and --bad does not is as in the inventory again. \
 Without --between the settings that differ are changed one at a time. Runs of both sides alternate \
 on the same nodes, until the step lies between two neighbours with a probability of 99.4 %, by a \
-model of normal noise.
+model of normal noise. Earlier runs in `runs` of the good or the bad stack, with the same jobs on the \
+same nodes, count too; `--no-earlier-runs` leaves them out.
 
 Exit codes: 0 the bad stack is not worse; 1 the setting that makes it worse is named; 2 wrong usage; \
 3 inconclusive: pairs or budget ran out, a stack does not run or returns wrong data, or one setting \
-alone does not explain it; 130/143 interrupted, `--resume` goes on.";
+alone does not explain it; 130/143 interrupted, `--resume` continues.";
 
 /// `harness bisect`
 #[derive(Debug, Args)]
@@ -72,11 +73,14 @@ pub(super) struct BisectArgs {
     /// Run inside this reservation of Slurm, whatever the inventory says
     #[arg(long, value_name = "NAME")]
     reservation: Option<String>,
+    /// Count no run that was made before
+    #[arg(long)]
+    no_earlier_runs: bool,
     /// Only print what it would cost
     #[arg(long)]
     dry_run: bool,
     /// Resume a bisection that was interrupted: any run of it, or `latest`
-    #[arg(long, value_name = "ID|PATH", conflicts_with_all = ["suite", "inventory", "seed", "nodes", "exclude_nodes", "case", "metric", "good", "bad", "between", "dry_run", "reservation", "probe", "no_probe"])]
+    #[arg(long, value_name = "ID|PATH", conflicts_with_all = ["suite", "inventory", "seed", "nodes", "exclude_nodes", "case", "metric", "good", "bad", "between", "dry_run", "reservation", "probe", "no_probe", "no_earlier_runs"])]
     resume: Option<String>,
     /// Seed of the simulated cluster
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -103,6 +107,7 @@ pub(super) fn run(args: BisectArgs) -> Result<i32, Error> {
                 between: args.between,
                 pairs: args.pairs.map(|pairs| pairs as usize),
                 budget: args.budget,
+                no_earlier_runs: args.no_earlier_runs,
                 no_probe: args.no_probe,
                 probe: args.probe,
                 allow_busy: args.allow_busy,

@@ -34,7 +34,7 @@ pub(super) struct CleanArgs {
     /// The run: its id, the beginning of it, `latest`, or its folder
     #[arg(long, value_name = "ID|PATH", group = "which")]
     run: Option<String>,
-    /// Every run in `runs/` that no harness goes on with
+    /// Every run in `runs/` that no harness is working on
     #[arg(long, group = "which")]
     all: bool,
     /// In the cluster of --inventory: pods of the harness that no run here knows, and what NVIDIA's older sidecar injector

@@ -37,6 +37,7 @@ pub(super) struct CompareArgs {
     /// Show every verdict that changed and every number, not groups of them
     #[arg(short, long)]
     verbose: bool,
+    /// How it is printed, for people or for programs
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     format: String,
 }

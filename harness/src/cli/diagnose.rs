@@ -46,6 +46,7 @@ pub(super) struct DiagnoseArgs {
     /// The nsys that exports reports; else the one on PATH
     #[arg(long, value_name = "PATH")]
     nsys: Option<PathBuf>,
+    /// How it is printed, for people or for programs
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     format: String,
 }

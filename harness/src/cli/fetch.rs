@@ -10,13 +10,13 @@ use std::io;
 use std::path::PathBuf;
 
 const CODES: &str = "\
-Exit codes: 0 it is there, whole; 2 refused: nothing was changed; 3 it was interrupted, and the same command goes on; \
+Exit codes: 0 complete; 2 refused: nothing was changed; 3 interrupted, the same command resumes it; \
 130/143 ended by a signal.";
 
 /// `harness fetch`
 #[derive(Debug, Args)]
 #[command(
-    about = "Fetch what `harness publish` sent, whole and checked, into a folder that is not there yet.",
+    about = "Fetch what `harness publish` sent into a new folder, and check each digest.",
     after_help = CODES
 )]
 pub(super) struct FetchArgs {

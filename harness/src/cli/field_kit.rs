@@ -45,6 +45,7 @@ pub(super) struct FieldKitArgs {
     /// The file to write; by default `field-kit-UTC.tar.gz` in this folder
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// How it is printed, for people or for programs
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     format: String,
     /// Also list what holds, and how each assumption was checked

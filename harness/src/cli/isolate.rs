@@ -28,7 +28,7 @@ reservation that keeps others off it (in Kubernetes it stays cordoned); it is pu
 judged on it what it is blamed for, by the run that its reason names.
 
 Exit codes: 0 no culprit; 1 culprits are named; 2 wrong usage; 3 inconclusive: something stayed open, the budget \
-ran out, or the machinery failed; 130/143 interrupted, `--resume` goes on. With --resume-drained: 0 all that were ours \
+ran out, or the machinery failed; 130/143 interrupted, `--resume` continues. With --resume-drained: 0 all that were ours \
 are in the queue again; 1 a re-check has failed; 3 a re-check was inconclusive, or could not be made.
 
 With --format json stdout holds one object: `culprits` and `good` as in `outcome` of the last round's `isolation.json`, the \

@@ -7,14 +7,15 @@ use super::run_suites::{self, RunArgs};
 use crate::error::Error;
 use crate::library::{Entry, Library};
 use base::suggest;
+use base::text::shorten;
 use clap::Args;
 use config::baseline::PENDING;
 use libtest_mimic::FormatSetting;
 use model::exit_code;
 use model::fault::Fault;
 
-const ABOUT: &str =
-    "List suites, inventories, instances and baselines, and where each is found; with --suite, assertions.";
+const ABOUT: &str = "List suites, inventories, instances and baselines, and where each is found; with -v, what each suite is for; \
+     with --suite, assertions.";
 
 /// `harness list`
 #[derive(Debug, Args)]
@@ -34,6 +35,9 @@ const KINDS: [(&str, &str); 4] = [
     ("instance", "inventory/instances"),
     ("baselines", "baselines"),
 ];
+
+/// Letters of what a suite is for.
+const MOST_ABOUT: usize = 120;
 
 /// What `--print` takes beside files.
 const SIM_FAULTS: &str = "sim-faults";
@@ -63,20 +67,31 @@ pub(super) fn run(args: ListArgs) -> Result<i32, Error> {
     let text = match run.libtest.format {
         Some(FormatSetting::Json) => entries.map(|(kind, entry)| object(kind, &entry)).collect(),
         _ => {
-            let head = ["kind", "name", "from", "file"].map(str::to_owned).to_vec();
+            let head = ["kind", "name", "from", "file", "about"];
+            let head = &head[..if run.verbose { 5 } else { 4 }];
+            let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
             let row = |(kind, entry): (&str, Entry)| {
-                vec![
+                let mut row = vec![
                     kind.to_owned(),
                     entry.name().to_owned(),
                     entry.origin.name().to_owned(),
                     entry.location(),
-                ]
+                ];
+                row.extend(run.verbose.then(|| about(&entry)));
+                row
             };
             columns(&std::iter::once(head).chain(entries.map(row)).collect::<Vec<_>>())
         }
     };
     crate::standard_output::print(text.as_bytes());
     Ok(exit_code::PASSED)
+}
+
+/// What a suite is for, in its own words; nothing of a file that has none or cannot be read.
+fn about(entry: &Entry) -> String {
+    let table = entry.read().ok().and_then(|text| text.parse::<toml::Table>().ok());
+    let about = table.as_ref().and_then(|table| table.get("about")).and_then(toml::Value::as_str);
+    shorten(about.unwrap_or_default(), MOST_ABOUT)
 }
 
 /// Faults as `--sim-fault` takes them.

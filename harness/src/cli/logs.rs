@@ -23,7 +23,7 @@ pub(super) enum LogKind {
     /// Counters of EFA devices, as `rdma statistic`, `hw_counters` or a node exporter show them
     #[command(after_help = EFA_CODES)]
     Efa(logs::efa::EfaArgs),
-    /// Dumps of PyTorch's flight recorder: the first collective at which ranks disagree, who never came, who came otherwise
+    /// Dumps of PyTorch's flight recorder: the first collective at which ranks disagree, which called nothing, which called another one
     #[command(after_help = CODES)]
     FlightRecorder(logs::flight_recorder::FlightRecorderArgs),
     /// Records of NCCL's Inspector, JSON or Prometheus: calls by rank, operation and size, with time and bandwidth, and loss

@@ -22,7 +22,7 @@ pub(super) struct ObserveArgs {
     /// The folder that the jobs' NCCL_INSPECTOR_DUMP_DIR names
     #[arg(long, value_name = "FOLDER")]
     dir: PathBuf,
-    /// Keep what is known here, so that a restart goes on; for one folder of records
+    /// Keep the state here, so that a restart continues from it; for one folder of records
     #[arg(long, value_name = "FOLDER", env = "HARNESS_OBSERVE_STATE", default_value = "observe-state")]
     state: PathBuf,
     /// Look so often

@@ -43,6 +43,7 @@ pub(super) struct PredictArgs {
     /// Print how far predictions were off from published figures that were left out, and the worst of them
     #[arg(long, conflicts_with_all = ["instance", "nodes", "ops", "sizes"])]
     errors: bool,
+    /// How it is printed, for people or for programs
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     format: String,
 }

@@ -15,12 +15,12 @@ const LONG_ABOUT: &str = "\
 Send a run or a folder to an object store: S3, Azure, Google, or a folder.
 
 A claim is taken first, so that no two publications write below one prefix; the manifest with the digest of every file comes \
-last. Nothing that is there is written over. The same command goes on with a publication that was ended.
+last. Nothing is overwritten. The same command resumes a publication that was interrupted.
 
 Credentials come from the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, \
 AWS_ENDPOINT_URL, or the role of the machine or pod; AZURE_STORAGE_*; GOOGLE_SERVICE_ACCOUNT.
 
-Exit codes: 0 published; 2 refused, with the reason; 3 interrupted, and the same command goes on.";
+Exit codes: 0 published; 2 refused, with the reason; 3 interrupted, the same command resumes it.";
 
 /// `harness publish`
 #[derive(Debug, Args)]

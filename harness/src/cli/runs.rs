@@ -12,9 +12,9 @@ use config::toml_reader::quantity;
 use model::exit_code;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use store::vetting;
-use store::{Home, Stored, is_foreign};
+use store::{Home, Stored, is_foreign, runs_in};
 use verdict::history::index::RunIndex;
 use verdict::history::past::{self, Summarised};
 
@@ -32,6 +32,10 @@ pub(super) enum RunsVerb {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
+    /// The folder of runs, such as that of a delivery; by default the project's
+    #[arg(long, value_name = "DIR")]
+    runs: Option<PathBuf>,
+    /// How it is printed, for people or for programs
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     format: String,
 }
@@ -41,6 +45,7 @@ pub(crate) struct ShowArgs {
     /// The run: its id, the beginning of it, `latest`, its folder or its bundle
     #[arg(long, value_name = "ID|PATH", default_value = "latest")]
     run: String,
+    /// How it is printed, for people or for programs
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     format: String,
 }
@@ -72,7 +77,7 @@ pub(crate) struct PruneArgs {
 pub(super) fn run(verb: &RunsVerb) -> Result<i32, Error> {
     let home = home()?;
     match verb {
-        RunsVerb::List(args) => Ok(list(&home, &args.format)),
+        RunsVerb::List(args) => list(&home, args),
         RunsVerb::Show(args) => show_run(&home, args),
         RunsVerb::Prune(args) => prune(&home, args),
     }
@@ -123,11 +128,17 @@ fn row(folder: &Path, index: &mut RunIndex) -> Row {
     }
 }
 
-fn list(home: &Home, format: &str) -> i32 {
-    let mut index = RunIndex::open(&home.path().join("runs"));
-    let rows: Vec<Row> = home.runs().iter().map(|folder| row(folder, &mut index)).collect();
+fn list(home: &Home, args: &ListArgs) -> Result<i32, Error> {
+    let runs = args.runs.clone().unwrap_or_else(|| home.path().join("runs"));
+    let folders = runs_in(&runs);
+    if args.runs.is_some() && folders.is_empty() {
+        let runs = show(&runs.display().to_string());
+        return Err(Error::Usage(format!("no runs in `{runs}`; give a folder of runs with --runs")));
+    }
+    let mut index = RunIndex::open(&runs);
+    let rows: Vec<Row> = folders.iter().map(|folder| row(folder, &mut index)).collect();
     index.close().iter().for_each(|note| eprintln!("{}", show(note)));
-    let text = match format {
+    let text = match args.format.as_str() {
         "json" => rows
             .iter()
             .map(|row| {
@@ -147,16 +158,13 @@ fn list(home: &Home, format: &str) -> i32 {
         }
     };
     print(&text);
-    exit_code::PASSED
+    Ok(exit_code::PASSED)
 }
 
-/// Where runs come from, and how those of an acceptance, which lie apart, are read.
+/// Where runs come from, and how those of an acceptance, which lie apart, are listed.
 fn none_yet(home: &Home) -> String {
-    let of_delivery = certificate_files::folders_of_runs(&home.path().join("deliveries")).pop();
-    let of_delivery = of_delivery.map(|folder| {
-        let folder = show(&folder.display().to_string());
-        format!("; those of a delivery: `harness history --suspects --runs {folder}`")
-    });
+    let of_delivery =
+        certificate_files::hint_at_runs(&home.path().join("deliveries")).map(|hint| show(&hint));
     format!("no runs here yet; make one with `harness run --suite NAME`{}\n", of_delivery.unwrap_or_default())
 }
 

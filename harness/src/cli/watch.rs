@@ -9,18 +9,18 @@ use clap::Args;
 /// `harness watch`
 #[derive(Debug, Args)]
 #[command(
-    about = "Show a run that goes on, or that is over, from another terminal.",
-    after_help = "It reads the run's folder and changes nothing. Exit codes: those of the run, once it is over; 0 with --once \
-                  while it goes on; 2 no such run."
+    about = "Show a running or finished run from another terminal.",
+    after_help = "It reads the run's folder and changes nothing. Exit codes: those of the run, once it has ended; 0 with --once \
+                  while it is running; 2 no such run."
 )]
 pub(super) struct WatchArgs {
     /// The run: its id, the beginning of it, `latest`, or its folder
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// Print what is known now, and end
+    /// Print the current state and exit
     #[arg(long)]
     once: bool,
-    /// Serve the run's page to browsers on this machine while it goes on, and print its address
+    /// Serve the run's page to browsers on this machine while it is running, and print its address
     #[arg(long, conflicts_with = "once")]
     web: bool,
     /// The port of the page; by default any that is free

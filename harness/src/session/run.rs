@@ -20,7 +20,6 @@ use libtest_mimic::FormatSetting;
 use model::artefact::{Plan, Probe};
 use model::exit_code;
 use store::{Home, Named, Store, StoreError};
-use verdict::unjudged;
 
 /// Plans the suites that the options name, and lists, prints or runs the plan.
 pub(crate) fn plan_and_run(home: &Home, options: &RunOptions) -> i32 {
@@ -278,9 +277,6 @@ fn launch(
             return report_error(&error.to_string());
         }
     };
-    if let (open @ 1.., all) = unjudged::planned(&plan) {
-        eprintln!("note: {}", unjudged::line(open, all, plan.nodes.len()));
-    }
     for why in report::skipped_of_plan(&plan) {
         eprintln!("note: {why}");
     }

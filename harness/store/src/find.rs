@@ -21,13 +21,13 @@ impl Home {
         let path = Path::new(word);
         if !word.contains('/') && word != "." && word != ".." {
             if word == "latest" {
-                return latest(&runs);
+                return latest(&runs).map_err(|why| why + &self.run_of_delivery(word));
             }
             if runs.join(word).join("plan.json").is_file() {
                 return Ok(Named::Folder(runs.join(word)));
             }
             if !path.exists() {
-                return by_beginning(&runs, word);
+                return by_beginning(&runs, word).map_err(|why| why + &self.run_of_delivery(word));
             }
         }
         if path.is_file() {
@@ -44,9 +44,25 @@ impl Home {
 impl Home {
     /// The folder of every run that is here, the oldest first.
     pub fn runs(&self) -> Vec<PathBuf> {
-        let runs = self.path().join("runs");
-        ids(&runs).iter().map(|id| runs.join(id)).collect()
+        runs_in(&self.path().join("runs"))
     }
+
+    /// How the newest run of a delivery with such an id is named: those lie apart, and are found by their path alone.
+    fn run_of_delivery(&self, word: &str) -> String {
+        let entries = fs::read_dir(self.path().join("deliveries")).into_iter().flatten().flatten();
+        let runs = entries.filter(|entry| !entry.path().is_symlink()).flat_map(|entry| {
+            let is_meant = |id: &String| word == "latest" || !word.is_empty() && id.starts_with(word);
+            let folder = entry.path().join("runs");
+            ids(&folder).into_iter().filter(is_meant).map(move |id| (id.clone(), folder.join(id)))
+        });
+        let Some((_, newest)) = runs.max() else { return String::new() };
+        format!("; of a delivery: `{}`", self.display_path(&newest).escape_debug())
+    }
+}
+
+/// The folder of every run in a folder of runs, the oldest first.
+pub fn runs_in(runs: &Path) -> Vec<PathBuf> {
+    ids(runs).iter().map(|id| runs.join(id)).collect()
 }
 
 fn latest(runs: &Path) -> Result<Named, String> {
@@ -106,6 +122,14 @@ mod tests {
         let home = Home::find(folder.path()).expect("home");
         assert!(home.find_run("latest").expect_err("none").contains("no runs here yet"));
         assert!(home.find_run("2026").expect_err("none").contains("no runs in `runs` yet"));
+        let apart = "deliveries/d/runs/20260101T000000Z-accept-0009";
+        fs::create_dir_all(folder.path().join(apart)).expect("made");
+        fs::write(folder.path().join(apart).join("plan.json"), "{}").expect("written");
+        for word in ["latest", "20260101T000000Z-accept"] {
+            let why = home.find_run(word).expect_err("it lies apart");
+            assert!(why.ends_with(&format!("; of a delivery: `{apart}`")), "{why}");
+        }
+        assert!(!home.find_run("2025").expect_err("none").contains("delivery"));
         for id in ["20260101T000000Z-a-0001", "20260101T000000Z-a-0002", "20260202T000000Z-b-0003"] {
             let run = folder.path().join("runs").join(id);
             fs::create_dir_all(&run).expect("made");

@@ -28,7 +28,7 @@ pub use atomic_file::{
 };
 pub use carry::{every_file, files, left_out, no_files, unfinished};
 pub use checksums::{CHECKSUMS, checksums};
-pub use find::Named;
+pub use find::{Named, runs_in};
 pub use lines::Lines;
 pub use opening::Opening;
 pub use origin::{is_foreign, mark_foreign};

@@ -47,7 +47,7 @@ fn is_open(peers: &Peers, assertion: &PlannedAssertion) -> bool {
     (bound.baseline.is_some() || bound.within_peers.is_some()) && !is_bound && !has_baseline && !has_peers
 }
 
-/// The one line about them, before the launch and at the end.
+/// The one line about them, in a plan that is printed and at the end of a run.
 pub fn line(open: usize, all: usize, nodes: usize) -> String {
     let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
     let open = without_comparison(open, all);

@@ -38,6 +38,7 @@ pub(crate) struct ExportArgs {
     /// The instance; by default all
     #[arg(value_name = "INSTANCE")]
     instance: Option<String>,
+    /// How it is printed, for people or for programs
     #[arg(long, value_name = "FORMAT", default_value = "csv", value_parser = ["csv", "json"])]
     format: String,
     /// Make a pack: without names of nodes, runs, people, trainings and recipes of your own

@@ -59,6 +59,7 @@ pub(super) struct HistoryArgs {
     /// How many of the newest runs a metric is read from
     #[arg(long, value_name = "N", default_value_t = 1_000, conflicts_with = "suspects")]
     last: usize,
+    /// How it is printed, for people or for programs
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json", "csv"])]
     format: String,
 }

@@ -42,6 +42,7 @@ struct ProbeTarget {
     /// A fault of the simulated cluster, such as `p5-002:gpu-missing@3`; may be repeated
     #[arg(long = "sim-fault", value_name = "NODE:FAULT")]
     sim_faults: Vec<String>,
+    /// How it is printed, for people or for programs
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     format: String,
 }

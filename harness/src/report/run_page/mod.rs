@@ -154,8 +154,8 @@ fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
         escaped(&summary.run_id)
     )?;
     contents(context, out)?;
-    windows::section(context, out)?;
     grid::section(context, out)?;
+    windows::section(context, out)?;
     diagnosis::section(context, out)?;
     parts::section(context, out)?;
     numbers::section(context, out)?;
@@ -174,8 +174,8 @@ fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
 /// Where each section is.
 fn contents(context: &Context, out: &mut dyn Write) -> io::Result<()> {
     let sections = [
-        ("windows", "Failing windows"),
         ("grid", "Nodes and cases"),
+        ("windows", "Failing windows"),
         ("diagnosis", "What limits the work"),
         ("parts", "NICs and GPUs"),
         ("numbers", "Numbers"),

@@ -68,10 +68,14 @@ pub(super) fn section(context: &Context, out: &mut dyn Write) -> io::Result<()> 
 
 fn window(context: &Context, trace: &ReadTrace, file: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<p><strong>Look at</strong> {}</p>", escaped(&shorten(&show(&trace.look), 300)))?;
+    // Without a collective the window is all that there is to look at, and was named above.
+    let name = match trace.look.starts_with(&trace.window) {
+        true => String::new(),
+        false => format!("{}; ", escaped(&shorten(&show(&trace.window), 200))),
+    };
     writeln!(
         out,
-        "<p class=\"of\">{}; clocks: {}. {} of {} slices; open {} in <code>ui.perfetto.dev</code>.</p>",
-        escaped(&shorten(&show(&trace.window), 200)),
+        "<p class=\"of\">{name}clocks: {}. {} of {} slices; open {} in <code>ui.perfetto.dev</code>.</p>",
         escaped(&shorten(&show(&trace.clocks), 200)),
         thousands(usize::try_from(trace.kept).unwrap_or(usize::MAX)),
         thousands(usize::try_from(trace.kept.saturating_add(trace.merged)).unwrap_or(usize::MAX)),

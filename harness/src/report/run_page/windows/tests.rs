@@ -62,8 +62,21 @@ fn each_rank_is_a_row_of_lanes_on_one_axis_in_the_order_of_the_file() {
         assert!(open.contains(bar), "no {bar} in {open}");
     }
     assert!(page.contains("<a href=\"#windows\">"));
+    assert!(page.find("id=\"grid\"") < page.find("id=\"windows\""), "which node comes first");
     // Without an excerpt there is neither section nor link.
     assert!(!self::page(&[]).contains("#windows"));
+}
+
+#[test]
+fn a_window_without_a_collective_is_named_once() {
+    let all = "all that was recorded";
+    let one = ReadTrace {
+        window: all.to_owned(),
+        look: format!("{all} of 1 ranks"),
+        ..trace(vec![rank("rank 0", vec![slice("compute", "k", 0.0, 500.0)])])
+    };
+    let page = page(&[("gather".to_owned(), Ok(one))]);
+    assert_eq!(section(&page).matches(all).count(), 1, "{}", section(&page));
 }
 
 #[test]
