@@ -31,6 +31,7 @@ mod old_spellings;
 mod overview;
 mod predict;
 mod provision;
+mod prune_clock;
 mod publish;
 mod recipe;
 mod replay;

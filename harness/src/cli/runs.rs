@@ -1,7 +1,7 @@
 //! `harness runs`: the stored runs of a project, listed, shown, and removed when they are old.
 
 use super::columns::columns;
-use super::{duration, home, retention};
+use super::{duration, home, prune_clock, retention};
 use crate::accept::certificate_files;
 use crate::error::Error;
 use crate::report::culprit_line::next_command;
@@ -14,7 +14,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use store::vetting;
-use store::{Home, Stored, is_foreign, runs_in};
+use store::{Home, Named, Stored, is_foreign, runs_in};
 use verdict::history::index::RunIndex;
 use verdict::history::past::{self, Summarised};
 
@@ -56,7 +56,7 @@ pub(crate) struct PruneArgs {
     /// Keep this many of the newest runs
     #[arg(long, value_name = "N", group = "which")]
     keep: Option<usize>,
-    /// Remove only runs that began longer ago, such as `30d`
+    /// Remove only runs that began longer ago, such as `30d`; refused where that is every run and `--keep` is not given
     #[arg(long, value_name = "DURATION", value_parser = duration::with_unit, group = "which")]
     older_than: Option<u64>,
     /// Remove the oldest only until all runs take at most this, such as `200GiB`
@@ -233,8 +233,19 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
     if let Some(id) = args.run.iter().find(|id| !folders.iter().any(|folder| name(folder) == **id)) {
         return Err(Error::Usage(format!("nothing was removed: --run: no run `{}`", show(id))));
     }
+    let ids: Vec<String> = folders.iter().map(|folder| name(folder)).collect();
+    let now_s = store::wall_clock_s();
+    if args.run.is_empty()
+        && let Some(why) = prune_clock::refused(&ids, now_s, args.older_than, args.keep.is_some())
+    {
+        return Err(Error::Usage(format!("nothing was removed: {why}")));
+    }
+    let newest = match args.keep {
+        Some(0) => Vec::new(),
+        _ => newest(home, &ids),
+    };
     let old = folders.len().saturating_sub(args.keep.unwrap_or_default());
-    let before = args.older_than.map(|seconds| store::run_time(store::wall_clock_s() - seconds as f64));
+    let before = args.older_than.map(|seconds| store::run_time(now_s - seconds as f64));
     let reasons = match args.evidence_too {
         true => BTreeMap::new(),
         false => retention::reasons(home).map_err(|why| {
@@ -274,6 +285,10 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
             .or_else(|| renamed(folder, &id).filter(|_| !args.evidence_too && !is_foreign(folder)));
         is_evidence_kept |= why.is_none() && evidence.is_some();
         let why = why.or(evidence).or_else(|| changed(folder, &id).filter(|_| !is_named));
+        let is_newest = newest.contains(&id) && !is_named;
+        let why = why.or_else(|| {
+            is_newest.then(|| format!("it is the newest run; `harness runs prune --run {id}` removes it"))
+        });
         let done = match (why, args.dry_run) {
             (Some(why), _) => Err(why),
             (None, true) => Ok("would remove"),
@@ -304,6 +319,15 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
         println!("{mib:.1} MiB more than --fit allows{next}");
     }
     Ok(code)
+}
+
+/// The run that was made last, which no clock decides, and the one whose id says that it was.
+fn newest(home: &Home, ids: &[String]) -> Vec<String> {
+    let latest = match home.find_run("latest") {
+        Ok(Named::Folder(folder)) => folder.file_name().map(|name| name.to_string_lossy().into_owned()),
+        _ => None,
+    };
+    latest.into_iter().chain(prune_clock::newest(ids).map(str::to_owned)).collect()
 }
 
 /// What a run is evidence for is known by its id; a person who gave its folder another name may have had a reason.

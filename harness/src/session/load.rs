@@ -3,10 +3,11 @@
 use crate::library::{Entry, Library, Origin};
 use crate::own_recipes;
 use crate::topology;
-use crate::warn::warn;
+use crate::warn::{warn, warn_once};
 use base::digest::sha256;
 use base::suggest;
-use config::baseline::Baselines;
+use base::text::{count, show};
+use config::baseline::{Baselines, lint};
 use config::inventory::instance::why_without_profile;
 use config::inventory::{Instances, Inventory, Kind, Stack};
 use config::suite::{self, Suite};
@@ -15,6 +16,9 @@ use model::artefact::Source;
 use recipes::catalogue::Catalogue;
 use std::path::{Path, PathBuf};
 use store::Home;
+
+/// So many bounds that almost any number meets are reported one by one.
+const MOST_WIDE: usize = 3;
 
 /// The files of a run.
 pub(crate) struct Loaded {
@@ -175,6 +179,15 @@ pub(crate) fn baselines(
     };
     let text = text.map_err(|error| vec![format!("{shown}: {error}")])?;
     let read = Baselines::read(&text, &shown, catalogue).map_err(|diagnostics| lines(&diagnostics))?;
+    let wide = lint::too_wide(&read);
+    warn(wide.get(..MOST_WIDE).unwrap_or(&wide));
+    if let Some(more @ 1..) = wide.len().checked_sub(MOST_WIDE) {
+        warn_once(format!(
+            "{}: almost any number meets {}; `harness check` lists them",
+            show(&shown),
+            count(more, "more bound")
+        ));
+    }
     Ok(Some((read, source(&shown, &text))))
 }
 

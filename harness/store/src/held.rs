@@ -16,7 +16,9 @@ pub(crate) fn hold(folder: &Path) -> Result<Option<Held>, StoreError> {
     match Flock::lock(opened, FlockArg::LockExclusiveNonblock) {
         Ok(held) => Ok(Some(held)),
         Err((_, Errno::EWOULDBLOCK)) => {
-            Err(StoreError::other(folder, &"another harness process is working on this run"))
+            let path = folder.display();
+            let why = format!("another harness process is working on this run; `fuser -v {path}` names it");
+            Err(StoreError::other(folder, &why))
         }
         Err(_) => Ok(None),
     }

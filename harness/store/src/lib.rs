@@ -219,6 +219,18 @@ impl Store {
         write_private_by(path, &mut |file| file.write_all(bytes))
     }
 
+    /// A file of the run that comes piece by piece, for `keep_part`.
+    pub fn begin_part(&self, path: &Path) -> io::Result<Part> {
+        self.check_place().map_err(io::Error::other)?;
+        Part::begin(path)
+    }
+
+    /// Gives it its name, where the folder is still that of the run.
+    pub fn keep_part(&self, part: Part) -> io::Result<()> {
+        self.check_place().map_err(io::Error::other)?;
+        part.keep()
+    }
+
     /// As long as the folder is held, its file system gives it no other number.
     fn folder_id(&self) -> Option<FolderId> {
         self._held.is_some().then(|| FolderId::from_path(&self.folder())).flatten()
@@ -239,6 +251,7 @@ impl Store {
 
     /// A file without a name, for the user alone, for what must not stay: it goes with the process, too.
     pub fn unnamed(&self) -> io::Result<fs::File> {
+        self.check_place().map_err(io::Error::other)?;
         let file = tempfile::tempfile_in(self.folder())?;
         file.set_permissions(fs::Permissions::from_mode(0o600))?;
         Ok(file)

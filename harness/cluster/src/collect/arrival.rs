@@ -54,9 +54,9 @@ impl<'a> Arrival<'a> {
         planned: &PlannedJob,
         expected: &ExpectedFile,
     ) -> Result<Result<Arrived, String>, StoreError> {
-        let path = self.path.clone();
+        let (path, store) = (self.path.clone(), self.store);
         let kept = match self.written() {
-            Ok(Ok(Written { part, of })) => part.keep().map(|()| of),
+            Ok(Ok(Written { part, of })) => store.keep_part(part).map(|()| of),
             Ok(Err(why)) => return Ok(Err(why)),
             Err(error) => Err(error),
         };
@@ -80,11 +80,11 @@ impl<'a> Arrival<'a> {
             self.begin()?;
         }
         let (mut raw, how) = match self.content {
-            Content::Head(_) => return Written::begin(&self.path).map(Ok),
+            Content::Head(_) => return Written::begin(&self.path, self.store).map(Ok),
             Content::Stream(streamed) => return streamed.finish().map(Ok),
             Content::Table(raw, how) => (raw, how),
         };
-        let mut home = Written::begin(&self.path)?;
+        let mut home = Written::begin(&self.path, self.store)?;
         match cleaned(&raw, self.store) {
             Ok(Some(Redacted { bytes, count })) => {
                 home.write(&bytes)?;
@@ -118,7 +118,7 @@ impl<'a> Arrival<'a> {
             raw.write_all(&head)?;
             self.content = Content::Table(raw, how);
         } else {
-            let home = Written::begin(&self.path)?;
+            let home = Written::begin(&self.path, self.store)?;
             let mut streamed = Streamed::new(self.store, how, home);
             streamed.push(&head)?;
             self.content = Content::Stream(Box::new(streamed));
@@ -189,8 +189,8 @@ struct Facts {
 }
 
 impl Written {
-    fn begin(path: &Path) -> io::Result<Written> {
-        Ok(Written { part: Part::begin(path)?, of: Facts::default() })
+    fn begin(path: &Path, store: &Store) -> io::Result<Written> {
+        Ok(Written { part: store.begin_part(path)?, of: Facts::default() })
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -240,6 +240,33 @@ mod tests {
         part.keep().expect("kept");
         assert_eq!(std::fs::read(path).expect("there"), b"PAR1\0HF_TOKEN=***\0");
         assert_eq!((of.bytes, of.redacted, of.head.len()), (18, 1, 18));
+    }
+
+    #[test]
+    fn nothing_is_collected_into_what_took_the_place_of_the_folder_of_the_run() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (elsewhere, away) = (folder.path().join("elsewhere"), folder.path().join("away"));
+        std::fs::create_dir(&elsewhere).expect("made");
+        let store = Store::create_in(&folder.path().join("runs"), "run").expect("a store");
+        let path = store.raw("c", "j").join("file");
+        let arrival = || Arrival { store: &store, path: path.clone(), content: Content::Head(Vec::new()) };
+        let mut begun = arrival();
+        begun.append(&[b'a'; HEAD]).expect("taken");
+        std::fs::rename(store.folder(), &away).expect("moved");
+        std::os::unix::fs::symlink(&elsewhere, store.folder()).expect("linked");
+        let refused = |why: io::Error| {
+            assert!(why.to_string().contains("not the folder in which this run began"), "{why}");
+        };
+        let Written { part, .. } = begun.written().expect("written").expect("complete");
+        refused(store.keep_part(part).expect_err("not kept there"));
+        let mut fresh = arrival();
+        refused(fresh.append(&[b'a'; HEAD]).expect_err("not begun there"));
+        refused(arrival().written().err().expect("an empty file is not begun there"));
+        let mut table = arrival();
+        let mut bytes = TABLE.to_vec();
+        bytes.resize(HEAD, 0);
+        refused(table.append(&bytes).expect_err("not begun there"));
+        assert_eq!(std::fs::read_dir(&elsewhere).expect("read").count(), 0);
     }
 
     /// 20,000 rows with the same text of 1 MiB each.

@@ -4,11 +4,13 @@ use super::{FileRole, JobInput};
 use crate::recipe::efa_traffic::EfaFinding;
 use logs::efa_counters::SAMPLER_ENDED;
 use metric::finding::Finding;
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 
 /// The finding's code.
 const CODE: &str = EfaFinding::SamplerEnded.code();
-/// The beginning of a log has the reason.
+/// Of each end of a log: it closes with the exit status, and a reason stands before that or at its beginning.
 const MOST_BYTES: u64 = 64 << 10;
 /// Of a line that is quoted.
 const MOST_CHARS: usize = 160;
@@ -16,7 +18,7 @@ const MOST_CHARS: usize = 160;
 pub(super) fn findings(job: &JobInput) -> Vec<Finding> {
     let logs = job.files_of(FileRole::Other);
     logs.filter_map(|file| {
-        let text = beginning(&file.path)?;
+        let text = both_ends(&file.path).ok()?;
         let (status, words) = ended(&text)?;
         let words = words.map(|words| format!(": {words}")).unwrap_or_default();
         let message = format!("the sampler ended before the workload with exit status {status}{words}");
@@ -29,10 +31,18 @@ pub(super) fn findings(job: &JobInput) -> Vec<Finding> {
     .collect()
 }
 
-fn beginning(path: &std::path::Path) -> Option<String> {
+fn both_ends(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
     let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    file.by_ref().take(MOST_BYTES).read_to_end(&mut bytes)?;
+    let end = length.saturating_sub(MOST_BYTES);
+    if end > MOST_BYTES {
+        file.seek(SeekFrom::Start(end))?;
+        bytes.push(b'\n');
+    }
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The exit status, and the most telling line before it.
@@ -53,6 +63,24 @@ fn ended(text: &str) -> Option<(&str, Option<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sampler_that_printed_much_before_it_ended_is_found_at_the_end_of_its_log() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        for lines in [1, 2000, 4000, 100_000] {
+            let text = "cannot read: no such device\n".repeat(lines) + SAMPLER_ENDED + " 137\n";
+            std::fs::write(&path, text).expect("written");
+            let text = both_ends(&path).expect("read");
+            assert!(text.len() as u64 <= 2 * MOST_BYTES + 1);
+            let found = ended(&text).expect("found");
+            assert_eq!(
+                (found.0, found.1.as_deref()),
+                ("137", Some("cannot read: no such device")),
+                "{lines}"
+            );
+        }
+    }
 
     #[test]
     fn the_line_with_the_reason_is_quoted() {
