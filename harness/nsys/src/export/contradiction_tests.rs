@@ -110,3 +110,17 @@ fn a_folder_that_lost_its_diagnostics_is_refused_where_loss_is_asked_for() {
     fs::write(path.join("DIAGNOSTIC_EVENT.parquet"), started).expect("written");
     assert_eq!(loss(&export), Ok(None));
 }
+
+#[test]
+fn a_folder_with_a_table_in_both_forms_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = exports::parquet(folder.path(), &[(0, 10, "a")], &[]);
+    fs::write(path.join("notes.arrow"), "of another program").expect("written");
+    assert_eq!(read(&Export::open(&path).expect("opens")), Ok(1));
+    fs::write(path.join("CUPTI_ACTIVITY_KIND_KERNEL.arrow"), "of another report").expect("written");
+    let refused = Export::open(&path).map(|_| ()).expect_err("refused").to_string();
+    assert!(
+        refused.contains("table `CUPTI_ACTIVITY_KIND_KERNEL` is there as .parquet and as .arrow"),
+        "{refused}"
+    );
+}

@@ -123,6 +123,15 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().escape_debug().to_string()
 }
 
+/// Which of the two is of this report, nothing shows.
+fn table_of_both_forms(files: &[PathBuf]) -> Option<String> {
+    let all: BTreeSet<&PathBuf> = files.iter().collect();
+    let of_both =
+        |file: &&PathBuf| parquet_folder::is_of_form(file) && all.contains(&file.with_extension("arrow"));
+    let first = files.iter().filter(of_both).min()?;
+    Some(first.file_stem()?.to_string_lossy().escape_debug().to_string())
+}
+
 impl Export {
     /// Opens a folder or file; its contents decide in which form it is read.
     pub fn open(path: &Path) -> Result<Export, ExportError> {
@@ -130,6 +139,12 @@ impl Export {
         if path.is_dir() {
             let entries = std::fs::read_dir(path).map_err(|error| bad(error.to_string()))?;
             let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+            if let Some(table) = table_of_both_forms(&files) {
+                let why = format!(
+                    "table `{table}` is there as .parquet and as .arrow: two exports in one folder, remove one of them"
+                );
+                return Err(bad(why));
+            }
             let form = if files.iter().any(|file| parquet_folder::is_of_form(file)) {
                 Form::ParquetFolder
             } else if files.iter().any(|file| arrow::is_of_form(file)) {
