@@ -23,7 +23,7 @@ pub use rows::{MaybeInts, Rows};
 pub use shared::Decoded;
 pub use source::{ColumnSource, SourceGuard, register};
 
-use crate::tables::{ColumnSpec, ColumnType, KERNEL, META_DATA_EXPORT, PROCESSES, TableSpec};
+use crate::tables::{ColumnSpec, ColumnType, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, PROCESSES, TableSpec};
 use logs::efa_counters::{self, Capture};
 use polars::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -272,7 +272,7 @@ impl Export {
             }
             let rows = Rows::new(spec, rows::without_endless(frame));
             return match self.contradiction(spec, name, &rows) {
-                Some(why) => Err(ExportError::Broken { table: spec.name, why: why.to_owned() }),
+                Some(why) => Err(ExportError::Broken { table: spec.name, why }),
                 None => Ok(Some(rows)),
             };
         }
@@ -290,22 +290,24 @@ impl Export {
         }
     }
 
-    /// Whether kernels are there twice, or are of another report. All columns are read only where rows are alike in those
-    /// that were asked for.
-    fn contradiction(&self, spec: &'static TableSpec, name: &str, rows: &Rows) -> Option<&str> {
-        if *spec != KERNEL || rows.ints("start").is_err() {
+    /// Whether kernels, copies or fills of memory are there twice, or kernels are of another report.
+    fn contradiction(&self, spec: &'static TableSpec, name: &str, rows: &Rows) -> Option<String> {
+        if rows.ints("start").is_err() {
             return None;
         }
-        let found = self.contradiction.get_or_init(|| {
-            let repeated = || {
-                copies::find(rows)?;
-                let all: Vec<&'static ColumnSpec> = spec.columns.iter().collect();
-                let frame = self.frame(name, &all).ok()??;
-                copies::find(&Rows::new(spec, rows::without_endless(frame)))
-            };
-            repeated().map(|copies| copies.to_string()).or_else(|| self.other_processes(name))
-        });
-        found.as_deref()
+        if *spec == KERNEL {
+            let find = || self.repeated(spec, name, rows).or_else(|| self.other_processes(name));
+            return self.contradiction.get_or_init(find).clone();
+        }
+        if *spec == MEMCPY || *spec == MEMSET { self.repeated(spec, name, rows) } else { None }
+    }
+
+    /// All columns are read only where rows are alike in those that were asked for.
+    fn repeated(&self, spec: &'static TableSpec, name: &str, rows: &Rows) -> Option<String> {
+        copies::find(rows)?;
+        let all: Vec<&'static ColumnSpec> = spec.columns.iter().collect();
+        let frame = self.frame(name, &all).ok()??;
+        copies::find(&Rows::new(spec, rows::without_endless(frame))).map(|copies| copies.to_string())
     }
 
     /// A folder can hold a file of another report. `PROCESSES` lists all processes of a machine.
