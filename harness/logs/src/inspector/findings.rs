@@ -132,6 +132,7 @@ pub(super) fn all(log: &InspectorLog, facts: &Facts, odd: Odd) -> Vec<Finding> {
         find("inspector-processes", all, message);
     }
     found.extend(absent_ranks(log));
+    found.extend(short_ranks(log, facts));
     gauges(&log.gauges, &mut found);
     found
 }
@@ -196,6 +197,23 @@ fn absent_ranks(log: &InspectorLog) -> Option<Finding> {
         seen.len()
     );
     Some(Finding::new("inspector-ranks", message))
+}
+
+/// Files that were cut between two lines, at their end or their beginning, have no other sign.
+fn short_ranks(log: &InspectorLog, facts: &Facts) -> Option<Finding> {
+    let first = facts.short_ranks.first()?;
+    let member = log.members.get(first.member)?;
+    let more = facts.short_ranks.len() as u64 - 1;
+    let more = if more > 0 { format!("; {more} more such") } else { String::new() };
+    let message = format!(
+        "rank {} of {}: {} of {}, most ranks have {}: files cut or incomplete{more}",
+        member.rank,
+        member.communicator,
+        count(first.records, "record"),
+        first.operation,
+        first.usual,
+    );
+    Some(Finding::new("inspector-partial", message))
 }
 
 fn gauges(gauges: &[Gauge], found: &mut Vec<Finding>) {

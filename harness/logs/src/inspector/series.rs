@@ -142,7 +142,23 @@ pub(super) struct Facts {
     pub is_old: bool,
     /// Ranks of a communicator that several processes recorded.
     pub doubled: Vec<(String, u64)>,
+    /// Ranks with far fewer records than their peers, loss that the plugin counted aside.
+    pub short_ranks: Vec<ShortRank>,
 }
+
+/// A rank with far fewer records of a collective than its peers in the communicator.
+#[derive(Debug)]
+pub(super) struct ShortRank {
+    /// Index into `InspectorLog::members`.
+    pub member: usize,
+    pub operation: String,
+    pub records: u64,
+    /// The median of the communicator.
+    pub usual: u64,
+}
+
+/// Below it, one writing more or less is a large part.
+const LEAST_USUAL: u64 = 8;
 
 impl Sum {
     fn add(&mut self, value: Option<f64>) {
@@ -260,6 +276,27 @@ impl Tables {
         }
         let doubled = processes.into_iter().filter(|(_, processes)| processes.len() > 1);
         facts.doubled = doubled.map(|((communicator, rank), _)| (communicator.to_owned(), rank)).collect();
+        // Collectives have one number on all ranks; sends and receives are each rank's own.
+        let mut counted: BTreeMap<(&str, usize), Vec<(usize, u64)>> = BTreeMap::new();
+        for ((at, counter), numbers) in self.numbers.iter().filter(|((_, counter), _)| *counter != usize::MAX)
+        {
+            let place = places[*at];
+            let distinct = numbers.numbered().saturating_sub(numbers.copies());
+            let key = (log.members[place].communicator.as_str(), *counter);
+            counted.entry(key).or_default().push((place, distinct));
+        }
+        for ((_, operation), ranks) in &counted {
+            let mut records: Vec<u64> = ranks.iter().map(|(_, records)| *records).collect();
+            records.sort_unstable();
+            let usual = records[records.len() / 2];
+            for (member, records) in ranks {
+                let known = records.saturating_add(log.members[*member].dropped.unwrap_or_default());
+                if usual >= LEAST_USUAL && known.saturating_mul(4) < usual.saturating_mul(3) {
+                    let (operation, records) = (self.operations[*operation].clone(), *records);
+                    facts.short_ranks.push(ShortRank { member: *member, operation, records, usual });
+                }
+            }
+        }
         let calls = self.calls.into_iter().flatten();
         log.calls.extend(calls.map(|call| RankCall { member: places[call.member], ..call }));
         let operations = self.operations;

@@ -226,6 +226,34 @@ fn ranks_without_records_and_ranks_of_two_processes_are_reported() {
 }
 
 #[test]
+fn a_rank_with_far_fewer_records_than_its_peers_is_reported() {
+    let file = |rank: u64, numbers: std::ops::Range<u64>| {
+        let head = format!("\"rank\":{rank},\"n_ranks\":3");
+        numbers.map(full).collect::<String>().replace("\"rank\":0,\"n_ranks\":1", &head)
+    };
+    let peers = [file(0, 0..100), file(1, 0..100)];
+    for numbers in [0..40, 60..100] {
+        assert_eq!(
+            messages(&read(&[&peers[0], &peers[1], &file(2, numbers.clone())])),
+            [format!(
+                "inspector-partial: rank 2 of 0xa1: {} records of AllReduce, most ranks have 100: files cut or incomplete",
+                numbers.end - numbers.start
+            )]
+        );
+    }
+    // A writing that is still to come, and what the ring dropped by the plugin's own count, is no cut.
+    assert_eq!(messages(&read(&[&peers[0], &peers[1], &file(2, 0..90)])), Vec::<String>::new());
+    let head = "\"rank\":2,\"n_ranks\":3";
+    let dropped = marker(40, 60).replace("\"rank\":0,\"n_ranks\":1", head);
+    let log = read(&[&peers[0], &peers[1], &[dropped, file(2, 60..100)].concat()]);
+    assert_eq!(messages(&log), ["inspector-dropped: rank 2 of 0xa1: 60 calls dropped, 40 recorded"]);
+    // Stages of a pipeline send and receive as often as they need.
+    let sends = |text: &str| text.replace("\"coll", "\"p2p").replace("AllReduce", "Send");
+    let log = read(&[&sends(&peers[0]), &sends(&peers[1]), &sends(&file(2, 0..40))]);
+    assert!(!messages(&log).iter().any(|it| it.starts_with("inspector-partial")), "{:?}", messages(&log));
+}
+
+#[test]
 fn prometheus_files_are_read_with_their_labels() {
     let labels = r#"version="v5.1",slurm_job_id="7",node="n1",gpu="GPU0",comm_name="a \"b\"",n_nodes="1",nranks="4",collective="AllReduce",message_size="4-5GB",algo_proto="Ring_ll""#;
     let text = format!(

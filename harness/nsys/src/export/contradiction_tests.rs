@@ -3,7 +3,7 @@
 use super::Export;
 use crate::loss::loss;
 use crate::tables::write::{Columns, diagnostics, kernels};
-use crate::tables::{KERNEL, KernelRow, PROCESSES};
+use crate::tables::{KERNEL, KernelRow, MEMCPY, MEMSET, PROCESSES};
 use crate::testing::{Made, OTHER_PROCESS, PROCESS, exports};
 use rusqlite::types::Value;
 use std::fs;
@@ -109,4 +109,47 @@ fn a_folder_that_lost_its_diagnostics_is_refused_where_loss_is_asked_for() {
     let started = diagnostics(&[(1, "Profiling has started.".to_owned())]).expect("written");
     fs::write(path.join("DIAGNOSTIC_EVENT.parquet"), started).expect("written");
     assert_eq!(loss(&export), Ok(None));
+}
+
+#[test]
+fn a_folder_with_a_table_in_both_forms_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = exports::parquet(folder.path(), &[(0, 10, "a")], &[]);
+    fs::write(path.join("notes.arrow"), "of another program").expect("written");
+    assert_eq!(read(&Export::open(&path).expect("opens")), Ok(1));
+    fs::write(path.join("CUPTI_ACTIVITY_KIND_KERNEL.arrow"), "of another report").expect("written");
+    let refused = Export::open(&path).map(|_| ()).expect_err("refused").to_string();
+    assert!(
+        refused.contains("table `CUPTI_ACTIVITY_KIND_KERNEL` is there as .parquet and as .arrow"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn copies_and_fills_of_memory_that_are_there_twice_are_refused() {
+    for spec in [&MEMCPY, &MEMSET] {
+        let made = Made::begin();
+        let put = |start: i64, correlation: i64, node: i64| {
+            let mut row = vec![("start", start), ("end", start + 5), ("bytes", 64), ("deviceId", 0)];
+            row.extend([("correlationId", correlation), ("graphNodeId", node)]);
+            if *spec == MEMCPY {
+                row.push(("copyKind", 1));
+            }
+            let row: Vec<(&str, Value)> =
+                row.into_iter().map(|(name, number)| (name, Value::Integer(number))).collect();
+            made.put(spec, &row);
+        };
+        let read = || {
+            let export = Export::open(&made.path()).expect("opens");
+            let rows = export.columns(spec, &["start", "end", "bytes"]).map_err(|error| error.to_string())?;
+            Ok::<usize, String>(rows.expect("rows").len())
+        };
+        // Two nodes of a graph share a launch.
+        put(0, 1, 1);
+        put(0, 1, 2);
+        assert_eq!(read(), Ok(2));
+        put(0, 1, 1);
+        let refused = read().expect_err("refused");
+        assert!(refused.contains("row 3 repeats row 1, 1 such rows"), "{refused}");
+    }
 }

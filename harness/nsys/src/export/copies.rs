@@ -1,5 +1,5 @@
-//! Kernels that a table holds twice, as where rows of an export were put in again: one launch of one node is one row.
-//! Else a copy would double the time of its kernel without a sign.
+//! Kernels, copies and fills of memory that a table holds twice, as where rows of an export were put in again: one launch
+//! of one node is one row. Else a second row would double its time without a sign.
 
 use super::Rows;
 use polars::prelude::*;

@@ -23,7 +23,7 @@ pub use rows::{MaybeInts, Rows};
 pub use shared::Decoded;
 pub use source::{ColumnSource, SourceGuard, register};
 
-use crate::tables::{ColumnSpec, ColumnType, KERNEL, META_DATA_EXPORT, PROCESSES, TableSpec};
+use crate::tables::{ColumnSpec, ColumnType, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, PROCESSES, TableSpec};
 use logs::efa_counters::{self, Capture};
 use polars::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -123,6 +123,15 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().escape_debug().to_string()
 }
 
+/// Which of the two is of this report, nothing shows.
+fn table_of_both_forms(files: &[PathBuf]) -> Option<String> {
+    let all: BTreeSet<&PathBuf> = files.iter().collect();
+    let of_both =
+        |file: &&PathBuf| parquet_folder::is_of_form(file) && all.contains(&file.with_extension("arrow"));
+    let first = files.iter().filter(of_both).min()?;
+    Some(first.file_stem()?.to_string_lossy().escape_debug().to_string())
+}
+
 impl Export {
     /// Opens a folder or file; its contents decide in which form it is read.
     pub fn open(path: &Path) -> Result<Export, ExportError> {
@@ -130,6 +139,12 @@ impl Export {
         if path.is_dir() {
             let entries = std::fs::read_dir(path).map_err(|error| bad(error.to_string()))?;
             let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+            if let Some(table) = table_of_both_forms(&files) {
+                let why = format!(
+                    "table `{table}` is there as .parquet and as .arrow: two exports in one folder, remove one of them"
+                );
+                return Err(bad(why));
+            }
             let form = if files.iter().any(|file| parquet_folder::is_of_form(file)) {
                 Form::ParquetFolder
             } else if files.iter().any(|file| arrow::is_of_form(file)) {
@@ -257,7 +272,7 @@ impl Export {
             }
             let rows = Rows::new(spec, rows::without_endless(frame));
             return match self.contradiction(spec, name, &rows) {
-                Some(why) => Err(ExportError::Broken { table: spec.name, why: why.to_owned() }),
+                Some(why) => Err(ExportError::Broken { table: spec.name, why }),
                 None => Ok(Some(rows)),
             };
         }
@@ -275,22 +290,24 @@ impl Export {
         }
     }
 
-    /// Whether kernels are there twice, or are of another report. All columns are read only where rows are alike in those
-    /// that were asked for.
-    fn contradiction(&self, spec: &'static TableSpec, name: &str, rows: &Rows) -> Option<&str> {
-        if *spec != KERNEL || rows.ints("start").is_err() {
+    /// Whether kernels, copies or fills of memory are there twice, or kernels are of another report.
+    fn contradiction(&self, spec: &'static TableSpec, name: &str, rows: &Rows) -> Option<String> {
+        if rows.ints("start").is_err() {
             return None;
         }
-        let found = self.contradiction.get_or_init(|| {
-            let repeated = || {
-                copies::find(rows)?;
-                let all: Vec<&'static ColumnSpec> = spec.columns.iter().collect();
-                let frame = self.frame(name, &all).ok()??;
-                copies::find(&Rows::new(spec, rows::without_endless(frame)))
-            };
-            repeated().map(|copies| copies.to_string()).or_else(|| self.other_processes(name))
-        });
-        found.as_deref()
+        if *spec == KERNEL {
+            let find = || self.repeated(spec, name, rows).or_else(|| self.other_processes(name));
+            return self.contradiction.get_or_init(find).clone();
+        }
+        if *spec == MEMCPY || *spec == MEMSET { self.repeated(spec, name, rows) } else { None }
+    }
+
+    /// All columns are read only where rows are alike in those that were asked for.
+    fn repeated(&self, spec: &'static TableSpec, name: &str, rows: &Rows) -> Option<String> {
+        copies::find(rows)?;
+        let all: Vec<&'static ColumnSpec> = spec.columns.iter().collect();
+        let frame = self.frame(name, &all).ok()??;
+        copies::find(&Rows::new(spec, rows::without_endless(frame))).map(|copies| copies.to_string())
     }
 
     /// A folder can hold a file of another report. `PROCESSES` lists all processes of a machine.
