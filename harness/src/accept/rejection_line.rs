@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_facts_the_first_stands_with_both_of_its_values() {
+    fn the_first_of_many_facts_stands_with_both_of_its_values() {
         let facts = "`machine` is i-0fedcba9876543210, delivered was i-0123456789abcdef0; `cpus` is 191, on most nodes 192; \
                      `memory` is low";
         assert_eq!(

@@ -164,7 +164,7 @@ fn names_that_only_resemble_the_new_ones_stay() {
         "p5-001 send 1234 recv 5678; send \"ls -l /tmp\" to p5-002; identified by 'GPU-5ec3'; PASSWORD is next",
         "| N/A   34C    P0             112W /  700W |    1234MiB /  81559MiB |      0%      Default |",
         "nvidia-smi -i 0 -q -d CLOCK; docker run -p 8080:80 a; k3s server; curl https://host -o a:b -b jar.txt",
-        "git config --global user.name me; mkpasswd: command not found; the mkpasswd tool; sqlplus / as sysdba",
+        "git config --global user.name me; the mkpasswd tool; sqlplus / as sysdba",
         "srun --container-image=nvcr.io/a -N 2 -n 16; see https://docs -a one:two; redis-cli config get maxmemory 12",
     ] {
         assert_eq!(Redactor::default().text(text), text);

@@ -245,8 +245,8 @@ mod tests {
             for id in ids {
                 made.call((0, 1), 3, id, 1);
             }
-            for id in ids.iter().rev().chain(&[i64::MIN + 1, i64::MAX - 1, 9]) {
-                made.kernel((5, 6), *id, 1);
+            for (start, id) in (5..).zip(ids.iter().rev().chain(&[i64::MIN + 1, i64::MAX - 1, 9])) {
+                made.kernel((start, start + 1), *id, 1);
             }
             let mut expected = Vec::new();
             for (kernel, id) in ids.iter().rev().enumerate() {

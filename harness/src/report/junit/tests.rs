@@ -63,7 +63,11 @@ fn a_document_has_properties_attachments_and_results_of_three_kinds() {
     next: harness isolate --run 20261121T031000Z-nccl-p5-3f9c
     SIMULATED: nothing in this run was measured on real hardware]]></failure>
         </testcase>
-        <system-out><![CDATA[SIMULATED: nothing in this run was measured on real hardware]]></system-out>
+        <system-out><![CDATA[culprit p5-003 rdmap113s0: 4.1 GB/s with p5-002 and with p5-004, the other 31 at 11.9 (HRN-NIC-SLOW)
+      next: harness isolate --run 20261121T031000Z-nccl-p5-3f9c
+    suspects p5-001 p5-002: hang\x1b[0m
+      next: harness isolate --run 20261121T031000Z-nccl-p5-3f9c
+    SIMULATED: nothing in this run was measured on real hardware]]></system-out>
       </testsuite>
       <testsuite id="1" name="nccl-p5.nics" package="nccl-p5" tests="2" errors="0" failures="1" hostname="p5-[001-004]" timestamp="2026-03-01T08:00:00Z" skipped="0" time="61.5">
         <properties>
@@ -193,7 +197,9 @@ fn a_document_has_properties_attachments_and_results_of_three_kinds() {
             <property name="gpu" value="3"/>
             <property name="cause" value="hang"/>
           </properties>
-          <skipped type="skipped" message="share of gpu3 on p5-001 was not measured: hang"/>
+          <skipped type="skipped" message="share of gpu3 on p5-001 was not measured: hang"><![CDATA[share of gpu3 on p5-001 was not measured: hang
+    next: swap the cable and run `--exact` again
+    SIMULATED: nothing in this run was measured on real hardware]]></skipped>
           <system-out><![CDATA[evidence: cases/rest/raw/gpu3.out:12
     [[ATTACHMENT|cases/rest/raw/gpu3.out]]
     ]]></system-out>

@@ -76,7 +76,7 @@ pub(super) struct Variances {
 
 impl Variances {
     /// The weight of each run of a block, and the variance that they share in terms of that of one of them.
-    pub(super) fn of_block(&self, block: &[StackRun]) -> (f64, f64) {
+    pub(super) fn weigh(&self, block: &[StackRun]) -> (f64, f64) {
         match block.first().is_some_and(|run| run.is_earlier) {
             true => {
                 let weight = 1.0 / (1.0 + self.since.scatter);
@@ -214,7 +214,7 @@ impl Fit {
             let y: f64 = block.iter().map(|run| run.value).sum();
             let zy: f64 = block.iter().map(|run| is_behind(run) * run.value).sum();
             let squares: f64 = block.iter().map(|run| run.value * run.value).sum();
-            let (each, of_block) = variances.of_block(block);
+            let (each, of_block) = variances.weigh(block);
             let shared = of_block / (1.0 + m * of_block);
             a11 += each * (m - shared * m * m);
             a12 += each * (z - shared * m * z);

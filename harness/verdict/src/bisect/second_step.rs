@@ -37,7 +37,7 @@ fn two_steps(
     let mut left = 0.0;
     for block in blocks {
         let m = block.len() as f64;
-        let (each, of_block) = variances.of_block(block);
+        let (each, of_block) = variances.weigh(block);
         let shared = of_block / (1.0 + m * of_block);
         let row = |run: &StackRun| {
             let behind = |from: usize| if run.stack >= from { 1.0 } else { 0.0 };

@@ -108,8 +108,8 @@ fn a_step_of_5_percent_at_2_percent_noise_is_found_among_32_stacks() {
 #[test]
 fn earlier_runs_of_both_ends_find_a_step_within_12_pairs() {
     let found = count(&World { earlier: 10, ..World::one_step(0.05, 0.02) }, 40, 12);
-    assert_eq!((found.wrong, found.alike, found.several), (0, 0, 0), "{found:?}");
-    assert!(found.right >= 33, "{found:?}");
+    assert_eq!((found.alike, found.several), (0, 0), "{found:?}");
+    assert!(found.right >= 33 && found.wrong <= 1, "{found:?}");
 }
 
 #[test]

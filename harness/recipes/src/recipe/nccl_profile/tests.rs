@@ -47,8 +47,8 @@ impl RankCalls {
                 let json = json(77, *bytes);
                 range(&made, (begin - 2, begin + 6), 3, "ncclAllReduce", Some(&json));
                 made.call((begin, begin + 4), 3, id, 1);
-                for _ in 0..self.kernels {
-                    made.kernel((begin + 10, end), id, 2);
+                for kernel in 0..self.kernels {
+                    made.kernel((begin + 10 + kernel, end), id, 2);
                 }
             } else if self.payloads {
                 call(&made, begin - 2, "ncclAllReduce", (77, *bytes), (begin + self.late_ns, end), id);
