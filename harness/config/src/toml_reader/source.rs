@@ -16,12 +16,14 @@ pub struct Source<'a> {
     broken: BTreeSet<usize>,
 }
 
-/// The line as it should be, where toml reports that a text has no quotes and nothing but a key and that text stands there.
-fn quoted(message: &str, line: &str) -> Option<String> {
-    let (key, value) =
-        line.split_once('=').filter(|_| message.starts_with("string values must be quoted"))?;
+/// The line as it should be, where toml rejects it and nothing but a key and a text without quotes stands there. toml takes
+/// some for other things: `n[1-2]` for the number `nan`.
+fn quoted(line: &str) -> Option<String> {
+    let (key, value) = line.split_once('=')?;
     let (key, value) = (key.trim(), value.trim());
-    let is_plain = !value.is_empty() && !line.contains(['"', '\'', '#', '{', '}', '\\', '`']);
+    let is_text = value.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/')
+        && !["true", "false", "nan", "inf"].contains(&value);
+    let is_plain = is_text && !line.contains(['"', '\'', '#', '{', '}', '\\', '`']);
     is_plain.then(|| format!("{key} = \"{value}\""))
 }
 
@@ -35,16 +37,16 @@ impl<'a> Source<'a> {
             let (line, column) = source.place(error.span().unwrap_or_default().start);
             let message = error.message().lines().collect::<Vec<_>>().join(", ");
             let is_rest = !source.broken.insert(line);
-            let quoted = quoted(&message, text.lines().nth(line.saturating_sub(1)).unwrap_or_default());
+            let quoted = quoted(text.lines().nth(line.saturating_sub(1)).unwrap_or_default());
             let diagnostics = source.diagnostics.get_mut();
             // What stands behind a text without quotes is no error of its own.
             if is_rest && diagnostics.iter().any(|one| one.line == line && one.suggestion.is_some()) {
                 continue;
             }
-            let diagnostic = Diagnostic::at(file, line, column, message);
             diagnostics.push(match quoted {
-                Some(line) => diagnostic.suggest(format!("write `{line}`")),
-                None => diagnostic,
+                Some(quoted) => Diagnostic::at(file, line, column, "a text must be in quotes")
+                    .suggest(format!("write `{quoted}`")),
+                None => Diagnostic::at(file, line, column, message),
             });
         }
         source
