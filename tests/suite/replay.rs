@@ -556,15 +556,17 @@ fn without_codes(summary: &[u8]) -> Vec<u8> {
 }
 
 /// The testsuites and testcases of a JUnit document, a line for each element and each line of text. Its layout is this
-/// version's, and so are advice and the culprits: their testsuite, and which results they explain.
+/// version's, and so are advice, the culprits (their testsuite, and which results they explain), and the text of a skipped
+/// test, which repeats its message.
 fn without_advice(junit: &[u8]) -> Vec<u8> {
     use quick_xml::events::Event;
     let text = String::from_utf8_lossy(junit);
     let mut reader = quick_xml::Reader::from_str(&text);
-    let (mut lines, mut in_culprits) = (Vec::new(), false);
+    let (mut lines, mut in_culprits, mut in_skipped) = (Vec::new(), false, false);
     loop {
         match reader.read_event().expect("XML") {
             Event::Eof => return lines.join("\n").into_bytes(),
+            Event::End(_) => in_skipped = false,
             Event::Start(start) | Event::Empty(start) => {
                 let element = start.name().as_ref().to_owned();
                 let mut attributes: Vec<String> = start
@@ -573,6 +575,7 @@ fn without_advice(junit: &[u8]) -> Vec<u8> {
                     .map(|attribute| format!("{}=\"{}\"", attribute.key.as_ref(), &*attribute.value))
                     .collect();
                 attributes.sort();
+                in_skipped = element == "skipped";
                 if element == "testsuite" {
                     in_culprits = attributes.iter().any(|one| one == "name=\"culprits\"");
                 }
@@ -588,7 +591,7 @@ fn without_advice(junit: &[u8]) -> Vec<u8> {
                     lines.push(format!("{element} {}", attributes.join(" ")));
                 }
             }
-            Event::CData(data) if !in_culprits => {
+            Event::CData(data) if !(in_culprits || in_skipped) => {
                 let data = data.xml10_content();
                 let own = data
                     .lines()
