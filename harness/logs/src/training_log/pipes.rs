@@ -30,10 +30,10 @@ pub(super) fn parse(text: &str) -> Parsed {
     // Megatron closes each of its fields: one that is left open was cut, and its number with it.
     if dialect == Dialect::Megatron
         && let Some((_, open)) = fields.rsplit_once('|')
-        && let Some((key, _)) = open.split_once(':')
-        && (KEYS.contains(&key.trim()) || is_loss(key.trim()))
+        && let Some((key, _)) = key_and_value(open)
+        && (KEYS.contains(&key) || is_loss(key))
     {
-        return Some(Err(Garbled { what: format!("line ends within `{}`", key.trim()) }));
+        return Some(Err(Garbled { what: format!("line ends within `{key}`") }));
     }
     Some(read(step, fields).map(|step| ReportedStep { dialect, who: String::new(), step }))
 }
@@ -66,6 +66,19 @@ const KEYS: &[&str] = &[
     "number of nan iterations",
 ];
 
+/// What Megatron-LM of 2019 printed without a colon behind it: `| learning rate 1.500E-06 | lm loss 1.044E+01 |`.
+const BARE_KEYS: [&str; 7] =
+    ["learning rate", "lm loss", "nsp loss", "sop loss", "total loss", "loss scale", "grad norm"];
+
+/// `lm loss: 1.044E+01`, and of 2019 `lm loss 1.044E+01`.
+fn key_and_value(field: &str) -> Option<(&str, &str)> {
+    if let Some((key, value)) = field.split_once(':') {
+        return Some((key.trim(), value));
+    }
+    let field = field.trim();
+    BARE_KEYS.iter().find_map(|key| Some((*key, field.strip_prefix(*key)?.strip_prefix(' ')?)))
+}
+
 /// Losses that programs print beside others, which count where they do.
 const LOSSES: &[&str] = &["lm loss", "lm_loss", "reduced_train_loss", "loss"];
 
@@ -78,8 +91,7 @@ fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
     let mut other_loss = None;
     let (mut of_time, mut of_flops) = (None, None);
     for field in fields.split('|') {
-        let Some((key, value)) = field.split_once(':') else { continue };
-        let key = key.trim();
+        let Some((key, value)) = key_and_value(field) else { continue };
         match key {
             "elapsed time per iteration (ms)" => {
                 step.seconds = Some(last(key, value)? / 1000.0);

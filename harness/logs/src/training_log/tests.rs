@@ -564,6 +564,9 @@ fn rendered(dialect: Dialect, iteration: u64, loss: f64, other: f64) -> String {
         Dialect::Torchtune => {
             format!("Step {iteration} | loss:{loss} lr:0.1 tokens_per_second_per_gpu:{other} peak:1 \n")
         }
+        Dialect::TorchtuneBar => {
+            format!("1|{iteration}|Loss: {loss}:   1%|1| {iteration}/1000000 [06:19<07:13, {other}s/it]\n")
+        }
         Dialect::Timm => format!(
             "Train: 3 [{iteration:>4}/1000000 (  1%)]  Loss: {loss} (9.5)  Time: {other}s, 7/s  ({other}s, 7/s)  LR: 1e-6\n"
         ),
