@@ -87,6 +87,12 @@ fn is_loss(key: &str) -> bool {
     LOSSES.contains(&key) || key.ends_with("loss") && !key.contains("val")
 }
 
+/// Whether a loss is one that is added to that of the model: of experts' loads, or of tokens farther ahead. Megatron leaves
+/// out a `lm loss` that is NaN, and prints these nevertheless.
+fn is_added(key: &str) -> bool {
+    ["balancing", "z_loss", "aux", "mtp", "indexer"].iter().any(|word| key.contains(word))
+}
+
 fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
     let mut other_loss = None;
     let (mut of_time, mut of_flops) = (None, None);
@@ -112,6 +118,9 @@ fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
             _ if LOSSES.contains(&key) => step.loss = Some(number(key, value)?),
             _ if is_loss(key) => {
                 let loss = number(key, value)?;
+                if loss.is_finite() && is_added(key) {
+                    continue;
+                }
                 // Of several parts, one that is no number counts.
                 let counts = other_loss.is_none_or(|other: f64| other.is_finite() && !loss.is_finite());
                 other_loss = if counts { Some(loss) } else { other_loss };

@@ -295,7 +295,7 @@ fn lines_of_gpt_neox_are_read_with_what_stands_before_the_step() {
     assert_eq!(codes(&log(&NEOX.replace("1.118665E+01", "NAN"))), ["training-loss-not-finite"]);
     let other = |loss: &str| {
         format!(
-            "iteration 7/ 100 | elapsed time per iteration (ms): 9.5 | loss scale: 1.0 | mtp_1 loss: {loss} |\n"
+            "iteration 7/ 100 | elapsed time per iteration (ms): 9.5 | loss scale: 1.0 | total loss: {loss} |\n"
         )
     };
     assert_eq!(log(&other("2.5")).series[0].steps[0].loss, Some(2.5));

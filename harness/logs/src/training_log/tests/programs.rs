@@ -325,6 +325,25 @@ fn megatron_of_2019_prints_losses_without_a_colon() {
 }
 
 #[test]
+fn a_loss_of_experts_stands_for_no_loss_of_the_model_that_is_left_out() {
+    let line = |at: u64, losses: &str| {
+        format!(
+            "[2026-01-16 07:32:24] iteration {at:8}/     100 | consumed samples:        10240 | elapsed time per iteration (ms): 15800.0 | \
+             throughput per GPU (TFLOP/s/GPU): 490.0 | learning rate: 4.134000E-07 | global batch size:  2048 | {losses} | loss scale: 1.0 | \
+             grad norm: 2.870 | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+        )
+    };
+    let own = "lm loss: 1.344240E+01 | ";
+    let added = "seq_load_balancing_loss: 1.000203E+00 | z_loss: 2.5E-01 | mtp_1 loss: 7.925096E+00";
+    assert_eq!(only(&line(5, &format!("{own}{added}"))).loss, Some(13.4424));
+    assert_eq!(only(&line(5, added)).loss, None);
+    let stopped = log(&(line(5, &format!("{own}{added}")) + &line(6, added)));
+    assert_eq!(codes(&stopped), ["training-loss-not-finite"]);
+    let nan = added.replace("1.000203E+00", "nan");
+    assert_eq!(codes(&log(&line(5, &nan))), ["training-loss-not-finite"]);
+}
+
+#[test]
 fn text_behind_a_line_of_torchtitan_is_none_of_its_fields() {
     let step = "[titan] 2025-08-12 14:22:05,123 - root - INFO - step: 20  loss: 8.12  grad_norm: 2.4  memory: 40.1GiB(50.6%)  tps: \
                 3,322  tflops: 190.32  mfu: 19.24%";
