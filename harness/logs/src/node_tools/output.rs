@@ -114,7 +114,7 @@ fn has_key(text: &str, key: &str) -> bool {
 }
 
 /// What is known and not read: its texts, what it is, and what to do.
-const OTHERS: [(&[&str], &str, &str); 36] = [
+const OTHERS: [(&[&str], &str, &str); 39] = [
     (&["| NVIDIA-SMI "], "`nvidia-smi`", PROBE),
     (&["UUID: GPU-", "Link 0:"], "`nvidia-smi nvlink`", LINKS),
     (
@@ -162,6 +162,9 @@ const OTHERS: [(&[&str], &str, &str); 36] = [
     (&["<system version="], "NCCL's topology file", "it holds no result"),
     (&["[CUDA Bandwidth Test]"], "CUDA's bandwidthTest", "use nvbandwidth"),
     (&["Gflops/s (min:"], "gpu-fryer", "use gpu-burn"),
+    (&["HPLinpack "], "HPL", PRODUCTS),
+    (&["HPL-NVIDIA "], "HPL", PRODUCTS),
+    (&["HPCG result is "], "HPCG", "use nvbandwidth and STREAM for memory"),
     (
         &["STREAM Benchmark", "Buffer size(bytes)"],
         "gpustream",
@@ -178,6 +181,7 @@ const OTHERS: [(&[&str], &str, &str); 36] = [
     ),
 ];
 
+const PRODUCTS: &str = "use gpu-burn, whose products show the rate and the errors of each GPU";
 const LINKS: &str = "suites `node-*` read the state of links before and after a load";
 const HOST: &str = "`harness inventory probe` reads processors and the clock itself";
 const SLURM: &str = "`harness inventory discover` and runs over Slurm ask it themselves";
@@ -435,6 +439,11 @@ mod tests {
             ("Reference ID    : A9FEA97B\nLeap status     : Normal\n", "`chronyc tracking`: not read; "),
             ("Architecture: x86_64\n  CPU op-mode(s): 32-bit, 64-bit\n", "lscpu: not read; "),
             ("hca_id:\trdmap79s0\n\tphys_port_cnt:\t1\n", "`ibv_devinfo`: not read; "),
+            (
+                "HPLinpack 2.3  --  High-Performance Linpack benchmark  --   December 2, 2018\n",
+                "HPL: not read; ",
+            ),
+            ("Final Summary::HPCG result is VALID with a GFLOP/s rating of=5.99649\n", "HPCG: not read; "),
             ("| GPU ID: 0 |\n|-----  Execution Stats  ---+\n", "`dcgmi stats`: not read; "),
         ] {
             assert!(why(text).starts_with(what), "{text}");
