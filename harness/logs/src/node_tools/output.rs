@@ -114,7 +114,7 @@ fn has_key(text: &str, key: &str) -> bool {
 }
 
 /// What is known and not read: its texts, what it is, and what to do.
-const OTHERS: [(&[&str], &str, &str); 39] = [
+const OTHERS: [(&[&str], &str, &str); 40] = [
     (&["| NVIDIA-SMI "], "`nvidia-smi`", PROBE),
     (&["UUID: GPU-", "Link 0:"], "`nvidia-smi nvlink`", LINKS),
     (
@@ -161,6 +161,7 @@ const OTHERS: [(&[&str], &str, &str); 39] = [
     (&["<topology", "hwloc"], "hwloc's topology", "it holds no result"),
     (&["<system version="], "NCCL's topology file", "it holds no result"),
     (&["[CUDA Bandwidth Test]"], "CUDA's bandwidthTest", "use nvbandwidth"),
+    (&["P2P Connectivity Matrix"], "CUDA's p2pBandwidthLatencyTest", "use nvbandwidth"),
     (&["Gflops/s (min:"], "gpu-fryer", "use gpu-burn"),
     (&["HPLinpack "], "HPL", PRODUCTS),
     (&["HPL-NVIDIA "], "HPL", PRODUCTS),
@@ -442,6 +443,10 @@ mod tests {
             (
                 "HPLinpack 2.3  --  High-Performance Linpack benchmark  --   December 2, 2018\n",
                 "HPL: not read; ",
+            ),
+            (
+                "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\nP2P Connectivity Matrix\n     D\\D     0     1\n",
+                "CUDA's p2pBandwidthLatencyTest: not read; ",
             ),
             ("Final Summary::HPCG result is VALID with a GFLOP/s rating of=5.99649\n", "HPCG: not read; "),
             ("| GPU ID: 0 |\n|-----  Execution Stats  ---+\n", "`dcgmi stats`: not read; "),

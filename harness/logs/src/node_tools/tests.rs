@@ -286,6 +286,41 @@ fn a_waived_test_of_nvbandwidth_that_has_no_name_is_a_row() {
 }
 
 #[test]
+fn both_directions_of_nvbandwidth_and_their_total_are_tests_of_their_own() {
+    const NAME: &str = "device_to_device_bidirectional_memcpy_read_ce";
+    let part = |title: &str, part: &str, rate: f64| {
+        format!(
+            "memcpy CE GPU(row) <-> GPU(column) {title} bandwidth (GB/s)\n           0         1\n 0       N/A    {rate:.2}\n 1    {rate:.2}       \
+             N/A\n\nSUM {NAME}_{part} {:.2}\n\n",
+            2.0 * rate
+        )
+    };
+    let next = "Running all_to_host_memcpy_ce.\n 0\n 0 55.10\n\nSUM all_to_host_memcpy_ce 55.10\n";
+    let both = part("Read1", "read1", 760.10) + &part("Read2", "read2", 761.11);
+    let total = part("Total", "total", 1521.21);
+    let read = |parts: &str, next: &str| {
+        nvbandwidth::read(&format!("nvbandwidth Version: v0.10.0\nRunning {NAME}.\n{parts}{next}"))
+            .expect("read")
+            .tests
+    };
+    for next in [next, ""] {
+        let tests = read(&format!("{both}{total}"), next);
+        let rates: Vec<_> =
+            tests.iter().take(3).map(|test| test.rates.clone().expect("rates")[0][1]).collect();
+        assert_eq!(rates, [Some(760.1), Some(761.11), Some(1521.21)]);
+        assert_eq!(
+            (tests.len(), tests[2].name.as_str()),
+            (if next.is_empty() { 3 } else { 4 }, &*format!("{NAME}_total"))
+        );
+    }
+    // Cut behind the second direction, and within the total.
+    for parts in [both.clone(), both + total.split("SUM").next().expect("the matrix")] {
+        let tests = read(&parts, "");
+        assert_eq!((tests.len(), tests[2].name.as_str(), tests[2].rates.is_err()), (3, NAME, true));
+    }
+}
+
+#[test]
 fn every_program_of_a_text_is_read() {
     let burn = "10.0%  proc'd: 10 (500 Gflop/s)   errors: 0   temps: 38 C \ndone\n\nTested 1 GPUs:\n\tGPU 0: FAULTY\n";
     let table = format!("{HEAD}| memory | Pass - All |\n+-----+-----+\n");
