@@ -236,7 +236,8 @@ fn diagnosis(text: &str) -> Result<NodeOutput, NoResult> {
             Status::Fail => "fail",
             Status::Unmeasured => "not measured",
         };
-        let gpu = result.gpu.map_or("the node".to_owned(), |gpu| format!("GPU {gpu}"));
+        let gpu = result.gpu.filter(|_| !result.is_of_node());
+        let gpu = gpu.map_or("the node".to_owned(), |gpu| format!("GPU {gpu}"));
         let why = result.why.first().map(|why| format!(": {why}")).unwrap_or_default();
         match result.status {
             Status::Fail => output.failures.push(format!("{} failed on {gpu}{why}", result.test)),

@@ -229,6 +229,22 @@ fn what_only_the_summary_of_a_test_knows_is_a_result() {
 }
 
 #[test]
+fn a_setting_that_dcgm_lists_at_a_gpu_is_a_failure_of_the_node() {
+    let failures = |why: &str| {
+        let text = format!(
+            r#"{{"DCGM Diagnostic": {{"test_categories": [{{"category": "Deployment", "tests": [{{"name": "software", "results": [
+            {{"entity_group": "GPU", "entity_group_id": 1, "entity_id": 0, "status": "Fail", "warnings":
+            [{{"error_category": 8, "error_id": 29, "error_severity": 5, "warning": "{why}"}}]}}], "test_summary": {{"status": "Fail"}}}}]}}]}}}}"#
+        );
+        super::output::read(&text).expect("read")[0].failures.clone()
+    };
+    let why = "Persistence Mode: Persistence mode for GPU 0 is disabled.";
+    assert_eq!(failures(why), [format!("software failed on the node: {why}")]);
+    let why = "Page Retirement/Row Remap: GPU 0 has a row remap failure.";
+    assert_eq!(failures(why), [format!("software failed on GPU 0: {why}")]);
+}
+
+#[test]
 fn copies_are_read_as_json_and_as_text() {
     let json = r#"{"nvbandwidth": {"version": "v0.7", "Driver Version": "570", "testcases": [
         {"name": "host_to_device_memcpy_ce", "status": "Passed", "bandwidth_matrix": [["55.1", "54.9"]], "sum": 110.0},
