@@ -164,12 +164,13 @@ impl Gpu {
             "sram threshold exceeded" if is_yes => {
                 Some("its SRAM had more errors than the driver allows".to_owned())
             }
-            "channel repair pending" | "tpc repair pending" if is_yes || value.contains(REQUIRES_RESET) => {
+            "channel repair pending" | "tpc repair pending" if is_yes => {
                 Some(format!("a repair waits for a reset: {name}"))
             }
             "gpu requires reset" | "reset required" | "drain and reset recommended" if is_yes => {
-                Some("the driver asks for a reset".to_owned())
+                Some(RESET.to_owned())
             }
+            _ if value == "GPU requires reset" => Some(RESET.to_owned()),
             "gpu recovery action" if !is_none(value) => {
                 Some(format!("the driver asks for a recovery: {}", cut(value)))
             }
@@ -197,8 +198,8 @@ impl Gpu {
     }
 }
 
-/// What newer drivers say of a repair in place of `Yes`.
-const REQUIRES_RESET: &str = "requires reset";
+/// Also where `GPU requires reset` stands in place of any value.
+const RESET: &str = "the driver asks for a reset";
 const PENDING: &str = "rows or pages of its memory wait for a reset";
 /// Reasons for which hardware lowers clocks, as the names of theirs end.
 const HELD_DOWN: [&str; 3] = ["hw slowdown", "hw thermal slowdown", "hw power brake slowdown"];
@@ -408,7 +409,7 @@ GPU 00000000:3A:00.0
             only(&text("Yes", "GPU requires reset", "Yes", "Yes")).failures,
             [
                 format!("{gpu}: its SRAM had more errors than the driver allows"),
-                format!("{gpu}: a repair waits for a reset: channel repair pending"),
+                format!("{gpu}: the driver asks for a reset"),
                 format!("{gpu}: a repair waits for a reset: tpc repair pending"),
                 format!("{gpu}: its memory cannot be repaired"),
             ]
