@@ -60,6 +60,17 @@ impl TestResult {
             why: why.iter().take(MOST_WHY).cloned().collect(),
         }
     }
+
+    /// DCGM 4 lists settings, such as persistence mode, at each GPU: they are the node's. What `Deployment` says of a GPU's
+    /// memory is not.
+    pub fn is_of_node(&self) -> bool {
+        const OF_MEMORY: [&str; 7] =
+            ["remap", "page retirement", "retired", "inforom", "ecc", "uncorrect", "double bit"];
+        let is_setting =
+            self.test.eq_ignore_ascii_case("software") || self.category.eq_ignore_ascii_case("deployment");
+        let text = self.why.join(" ").to_ascii_lowercase() + &self.test.to_ascii_lowercase();
+        is_setting && !OF_MEMORY.iter().any(|word| text.contains(word))
+    }
 }
 
 /// `The memory copy utilization for the GPU: 2 is greater than 10%. This may affect the results of the nvbandwidth test.`

@@ -160,9 +160,17 @@ impl Gpu {
             {
                 Some(PENDING.to_owned())
             }
-            "gpu requires reset" | "reset required" | "drain and reset recommended" if is_yes => {
-                Some("the driver asks for a reset".to_owned())
+            "unrepairable memory" if is_yes => Some("its memory cannot be repaired".to_owned()),
+            "sram threshold exceeded" if is_yes => {
+                Some("its SRAM had more errors than the driver allows".to_owned())
             }
+            "channel repair pending" | "tpc repair pending" if is_yes => {
+                Some(format!("a repair waits for a reset: {name}"))
+            }
+            "gpu requires reset" | "reset required" | "drain and reset recommended" if is_yes => {
+                Some(RESET.to_owned())
+            }
+            _ if value == "GPU requires reset" => Some(RESET.to_owned()),
             "gpu recovery action" if !is_none(value) => {
                 Some(format!("the driver asks for a recovery: {}", cut(value)))
             }
@@ -190,6 +198,8 @@ impl Gpu {
     }
 }
 
+/// Also where `GPU requires reset` stands in place of any value.
+const RESET: &str = "the driver asks for a reset";
 const PENDING: &str = "rows or pages of its memory wait for a reset";
 /// Reasons for which hardware lowers clocks, as the names of theirs end.
 const HELD_DOWN: [&str; 3] = ["hw slowdown", "hw thermal slowdown", "hw power brake slowdown"];
@@ -380,6 +390,30 @@ GPU 00000000:3A:00.0
         let output = only(cut);
         assert!(output.failures.is_empty());
         assert_eq!(output.findings, ["3 GPUs are attached, 1 are listed: it may be cut, or of some only"]);
+    }
+
+    #[test]
+    fn memory_that_waits_for_a_repair_or_has_none_is_a_failure() {
+        // As drivers of 2026 print it.
+        let text = |sram: &str, channel: &str, tpc: &str, memory: &str| {
+            format!(
+                "==============NVSMI LOG==============\n\nDriver Version                         : 595.91.07\nAttached GPUs                          \
+                 : 1\nGPU 00000000:9A:00.0\n    ECC Errors\n        Volatile\n            DRAM Uncorrectable             : 0\n        Aggregate\n\
+                 \x20           SRAM Threshold Exceeded        : {sram}\n        Channel Repair Pending             : {channel}\n        \
+                 TPC Repair Pending                 : {tpc}\n        Unrepairable Memory                : {memory}\n"
+            )
+        };
+        assert!(only(&text("No", "No", "No", "N/A")).failures.is_empty());
+        let gpu = "GPU 0 (00000000:9A:00.0)";
+        assert_eq!(
+            only(&text("Yes", "GPU requires reset", "Yes", "Yes")).failures,
+            [
+                format!("{gpu}: its SRAM had more errors than the driver allows"),
+                format!("{gpu}: the driver asks for a reset"),
+                format!("{gpu}: a repair waits for a reset: tpc repair pending"),
+                format!("{gpu}: its memory cannot be repaired"),
+            ]
+        );
     }
 
     const XML: &str = "<?xml version=\"1.0\" ?>

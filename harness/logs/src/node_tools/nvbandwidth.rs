@@ -152,20 +152,44 @@ fn checked(matrix: Matrix, sum: Option<f64>) -> Result<Matrix, NoResult> {
 }
 
 /// A test whose end is still to come.
+#[derive(Default)]
 struct Open {
     name: String,
     matrix: Matrix,
     error: Option<String>,
+    /// The last of its matrices was read: those of both directions come before their total, each with a sum of its own.
+    has_total: bool,
 }
 
 impl Open {
-    fn close(self, sum: Option<f64>) -> Test {
+    fn new(name: String) -> Open {
+        Open { name, ..Open::default() }
+    }
+
+    /// Nothing where all of its matrices were tests of their own.
+    fn close(self, sum: Option<f64>) -> Option<Test> {
+        if self.has_total && self.matrix.is_empty() && self.error.is_none() {
+            return None;
+        }
         let rates = match (self.error, sum) {
             (Some(error), _) => Err(NoRates::Failed(error)),
             (None, Some(_)) => checked(self.matrix, sum).map_err(NoRates::Unclear),
             (None, None) => Err(NoRates::Unclear("it has no `SUM`: the output may be cut".to_owned())),
         };
-        Test { name: self.name, rates }
+        Some(Test { name: self.name, rates })
+    }
+
+    /// Whether a sum is that of one of its matrices: `device_to_device_bidirectional_memcpy_read_ce_read1`.
+    fn has_part(&self, name: &str) -> bool {
+        let part = name.strip_prefix(&self.name).and_then(|part| part.strip_prefix('_'));
+        part.is_some_and(|part| ["read1", "read2", "write1", "write2", "total"].contains(&part))
+    }
+
+    /// The matrix that was read last, as a test.
+    fn part(&mut self, name: &str, sum: f64) -> Test {
+        self.has_total = name.ends_with("_total");
+        let matrix = std::mem::take(&mut self.matrix);
+        Test { name: name.to_owned(), rates: checked(matrix, Some(sum)).map_err(NoRates::Unclear) }
     }
 }
 
@@ -182,25 +206,28 @@ fn lines(text: &str) -> Result<Bandwidths, NoResult> {
             ["nvbandwidth", "Version:", version] => read.version = Some((*version).to_owned()),
             ["Driver", "Version:", version] => read.driver = Some((*version).to_owned()),
             ["Running", name] => {
-                read.tests.extend(open.take().map(|open| open.close(None)));
-                let name = name.trim_end_matches('.').to_owned();
-                open = Some(Open { name, matrix: Vec::new(), error: None });
+                read.tests.extend(open.take().and_then(|open| open.close(None)));
+                open = Some(Open::new(name.trim_end_matches('.').to_owned()));
             }
             ["Waiving", name] => {
                 // The test that is waived may be the one that was begun.
                 let name = name.trim_end_matches('.').to_owned();
                 let other = open.take().filter(|open| open.name != name);
-                read.tests.extend(other.map(|open| open.close(None)));
+                read.tests.extend(other.and_then(|open| open.close(None)));
                 read.tests.push(Test { name, rates: Err(NoRates::Waived) });
             }
             // Newer releases name in the text only the tests that they run.
             ["Waived:", ..] => {
-                read.tests.extend(open.take().map(|open| open.close(None)));
+                read.tests.extend(open.take().and_then(|open| open.close(None)));
                 read.tests.push(Test { name: NAMELESS.to_owned(), rates: Err(NoRates::Waived) });
             }
             ["SUM", name, sum] if open.as_ref().is_some_and(|open| open.name == *name) => {
-                let sum = sum.parse().map_err(|_| format!("the sum of {} is no number", short(name)))?;
-                read.tests.extend(open.take().map(|open| open.close(Some(sum))));
+                let sum = sum_of(name, sum)?;
+                read.tests.extend(open.take().and_then(|open| open.close(Some(sum))));
+            }
+            ["SUM", name, sum] if open.as_ref().is_some_and(|open| open.has_part(name)) => {
+                let sum = sum_of(name, sum)?;
+                read.tests.extend(open.as_mut().map(|open| open.part(name, sum)));
             }
             _ if is_error(line.trim()) => match &mut open {
                 Some(open) => {
@@ -220,8 +247,12 @@ fn lines(text: &str) -> Result<Bandwidths, NoResult> {
             _ => {}
         }
     }
-    read.tests.extend(open.map(|open| open.close(None)));
+    read.tests.extend(open.and_then(|open| open.close(None)));
     Ok(read)
+}
+
+fn sum_of(name: &str, sum: &str) -> Result<f64, NoResult> {
+    sum.parse().map_err(|_| format!("the sum of {} is no number", short(name)))
 }
 
 /// What nvbandwidth prints of a test that failed, and before it ends with an error, and what a shell says of a process that

@@ -77,6 +77,8 @@ const PROGRAMS: [(Knows, Read); 10] = [
                     &["NVRM:", kernel::FAILED_STARTS[0]],
                     &["NVRM:", kernel::FAILED_STARTS[1]],
                     &["NVRM:", kernel::OF_GSP],
+                    &["NVRM:", kernel::OF_NVLINK[0]],
+                    &["NVRM:", kernel::OF_NVLINK[1]],
                 ],
             )
         },
@@ -114,7 +116,7 @@ fn has_key(text: &str, key: &str) -> bool {
 }
 
 /// What is known and not read: its texts, what it is, and what to do.
-const OTHERS: [(&[&str], &str, &str); 36] = [
+const OTHERS: [(&[&str], &str, &str); 40] = [
     (&["| NVIDIA-SMI "], "`nvidia-smi`", PROBE),
     (&["UUID: GPU-", "Link 0:"], "`nvidia-smi nvlink`", LINKS),
     (
@@ -161,7 +163,11 @@ const OTHERS: [(&[&str], &str, &str); 36] = [
     (&["<topology", "hwloc"], "hwloc's topology", "it holds no result"),
     (&["<system version="], "NCCL's topology file", "it holds no result"),
     (&["[CUDA Bandwidth Test]"], "CUDA's bandwidthTest", "use nvbandwidth"),
+    (&["P2P Connectivity Matrix"], "CUDA's p2pBandwidthLatencyTest", "use nvbandwidth"),
     (&["Gflops/s (min:"], "gpu-fryer", "use gpu-burn"),
+    (&["HPLinpack "], "HPL", PRODUCTS),
+    (&["HPL-NVIDIA "], "HPL", PRODUCTS),
+    (&["HPCG result is "], "HPCG", "use nvbandwidth and STREAM for memory"),
     (
         &["STREAM Benchmark", "Buffer size(bytes)"],
         "gpustream",
@@ -178,6 +184,7 @@ const OTHERS: [(&[&str], &str, &str); 36] = [
     ),
 ];
 
+const PRODUCTS: &str = "use gpu-burn, whose products show the rate and the errors of each GPU";
 const LINKS: &str = "suites `node-*` read the state of links before and after a load";
 const HOST: &str = "`harness inventory probe` reads processors and the clock itself";
 const SLURM: &str = "`harness inventory discover` and runs over Slurm ask it themselves";
@@ -231,7 +238,8 @@ fn diagnosis(text: &str) -> Result<NodeOutput, NoResult> {
             Status::Fail => "fail",
             Status::Unmeasured => "not measured",
         };
-        let gpu = result.gpu.map_or("the node".to_owned(), |gpu| format!("GPU {gpu}"));
+        let gpu = result.gpu.filter(|_| !result.is_of_node());
+        let gpu = gpu.map_or("the node".to_owned(), |gpu| format!("GPU {gpu}"));
         let why = result.why.first().map(|why| format!(": {why}")).unwrap_or_default();
         match result.status {
             Status::Fail => output.failures.push(format!("{} failed on {gpu}{why}", result.test)),
@@ -435,6 +443,15 @@ mod tests {
             ("Reference ID    : A9FEA97B\nLeap status     : Normal\n", "`chronyc tracking`: not read; "),
             ("Architecture: x86_64\n  CPU op-mode(s): 32-bit, 64-bit\n", "lscpu: not read; "),
             ("hca_id:\trdmap79s0\n\tphys_port_cnt:\t1\n", "`ibv_devinfo`: not read; "),
+            (
+                "HPLinpack 2.3  --  High-Performance Linpack benchmark  --   December 2, 2018\n",
+                "HPL: not read; ",
+            ),
+            (
+                "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\nP2P Connectivity Matrix\n     D\\D     0     1\n",
+                "CUDA's p2pBandwidthLatencyTest: not read; ",
+            ),
+            ("Final Summary::HPCG result is VALID with a GFLOP/s rating of=5.99649\n", "HPCG: not read; "),
             ("| GPU ID: 0 |\n|-----  Execution Stats  ---+\n", "`dcgmi stats`: not read; "),
         ] {
             assert!(why(text).starts_with(what), "{text}");

@@ -229,6 +229,22 @@ fn what_only_the_summary_of_a_test_knows_is_a_result() {
 }
 
 #[test]
+fn a_setting_that_dcgm_lists_at_a_gpu_is_a_failure_of_the_node() {
+    let failures = |why: &str| {
+        let text = format!(
+            r#"{{"DCGM Diagnostic": {{"test_categories": [{{"category": "Deployment", "tests": [{{"name": "software", "results": [
+            {{"entity_group": "GPU", "entity_group_id": 1, "entity_id": 0, "status": "Fail", "warnings":
+            [{{"error_category": 8, "error_id": 29, "error_severity": 5, "warning": "{why}"}}]}}], "test_summary": {{"status": "Fail"}}}}]}}]}}}}"#
+        );
+        super::output::read(&text).expect("read")[0].failures.clone()
+    };
+    let why = "Persistence Mode: Persistence mode for GPU 0 is disabled.";
+    assert_eq!(failures(why), [format!("software failed on the node: {why}")]);
+    let why = "Page Retirement/Row Remap: GPU 0 has a row remap failure.";
+    assert_eq!(failures(why), [format!("software failed on GPU 0: {why}")]);
+}
+
+#[test]
 fn copies_are_read_as_json_and_as_text() {
     let json = r#"{"nvbandwidth": {"version": "v0.7", "Driver Version": "570", "testcases": [
         {"name": "host_to_device_memcpy_ce", "status": "Passed", "bandwidth_matrix": [["55.1", "54.9"]], "sum": 110.0},
@@ -283,6 +299,41 @@ fn a_waived_test_of_nvbandwidth_that_has_no_name_is_a_row() {
     assert_eq!((tests.len(), last), (2, Some(("a test without a name", Err(nvbandwidth::NoRates::Waived)))));
     let alone = nvbandwidth::read("nvbandwidth Version: v0.8\nWaived: \n").expect("read");
     assert_eq!(alone.tests.len(), 1);
+}
+
+#[test]
+fn both_directions_of_nvbandwidth_and_their_total_are_tests_of_their_own() {
+    const NAME: &str = "device_to_device_bidirectional_memcpy_read_ce";
+    let part = |title: &str, part: &str, rate: f64| {
+        format!(
+            "memcpy CE GPU(row) <-> GPU(column) {title} bandwidth (GB/s)\n           0         1\n 0       N/A    {rate:.2}\n 1    {rate:.2}       \
+             N/A\n\nSUM {NAME}_{part} {:.2}\n\n",
+            2.0 * rate
+        )
+    };
+    let next = "Running all_to_host_memcpy_ce.\n 0\n 0 55.10\n\nSUM all_to_host_memcpy_ce 55.10\n";
+    let both = part("Read1", "read1", 760.10) + &part("Read2", "read2", 761.11);
+    let total = part("Total", "total", 1521.21);
+    let read = |parts: &str, next: &str| {
+        nvbandwidth::read(&format!("nvbandwidth Version: v0.10.0\nRunning {NAME}.\n{parts}{next}"))
+            .expect("read")
+            .tests
+    };
+    for next in [next, ""] {
+        let tests = read(&format!("{both}{total}"), next);
+        let rates: Vec<_> =
+            tests.iter().take(3).map(|test| test.rates.clone().expect("rates")[0][1]).collect();
+        assert_eq!(rates, [Some(760.1), Some(761.11), Some(1521.21)]);
+        assert_eq!(
+            (tests.len(), tests[2].name.as_str()),
+            (if next.is_empty() { 3 } else { 4 }, &*format!("{NAME}_total"))
+        );
+    }
+    // Cut behind the second direction, and within the total.
+    for parts in [both.clone(), both + total.split("SUM").next().expect("the matrix")] {
+        let tests = read(&parts, "");
+        assert_eq!((tests.len(), tests[2].name.as_str(), tests[2].rates.is_err()), (3, NAME, true));
+    }
 }
 
 #[test]

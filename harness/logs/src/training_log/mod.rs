@@ -244,7 +244,7 @@ fn begins(text: &str) -> bool {
 #[derive(Default)]
 struct Reader {
     steps: Tally,
-    /// Of DeepSpeed's timer, which other programs print beside their own lines: these count where there are none.
+    /// Of DeepSpeed's timer and torchtune's bar, which are printed beside lines of steps: these count where there are none.
     timers: Tally,
     bars: trainer::Bars,
     records: records::Records,
@@ -322,7 +322,7 @@ impl Reader {
         if let Some(ended) = self.blocks.take(&plain.tag, text, (piece.line, plain.moment_ms, piece.ended)) {
             self.take_block(ended)?;
         }
-        let timer = deepspeed::parse(text);
+        let timer = deepspeed::parse(text).or_else(|| torchtune::drawn(text));
         let is_timer = timer.is_some();
         let parsed = match timer {
             Some(parsed) => Some(parsed),

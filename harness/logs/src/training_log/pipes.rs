@@ -30,10 +30,10 @@ pub(super) fn parse(text: &str) -> Parsed {
     // Megatron closes each of its fields: one that is left open was cut, and its number with it.
     if dialect == Dialect::Megatron
         && let Some((_, open)) = fields.rsplit_once('|')
-        && let Some((key, _)) = open.split_once(':')
-        && (KEYS.contains(&key.trim()) || is_loss(key.trim()))
+        && let Some((key, _)) = key_and_value(open)
+        && (KEYS.contains(&key) || is_loss(key))
     {
-        return Some(Err(Garbled { what: format!("line ends within `{}`", key.trim()) }));
+        return Some(Err(Garbled { what: format!("line ends within `{key}`") }));
     }
     Some(read(step, fields).map(|step| ReportedStep { dialect, who: String::new(), step }))
 }
@@ -66,6 +66,19 @@ const KEYS: &[&str] = &[
     "number of nan iterations",
 ];
 
+/// What Megatron-LM of 2019 printed without a colon behind it: `| learning rate 1.500E-06 | lm loss 1.044E+01 |`.
+const BARE_KEYS: [&str; 7] =
+    ["learning rate", "lm loss", "nsp loss", "sop loss", "total loss", "loss scale", "grad norm"];
+
+/// `lm loss: 1.044E+01`, and of 2019 `lm loss 1.044E+01`.
+fn key_and_value(field: &str) -> Option<(&str, &str)> {
+    if let Some((key, value)) = field.split_once(':') {
+        return Some((key.trim(), value));
+    }
+    let field = field.trim();
+    BARE_KEYS.iter().find_map(|key| Some((*key, field.strip_prefix(*key)?.strip_prefix(' ')?)))
+}
+
 /// Losses that programs print beside others, which count where they do.
 const LOSSES: &[&str] = &["lm loss", "lm_loss", "reduced_train_loss", "loss"];
 
@@ -74,12 +87,17 @@ fn is_loss(key: &str) -> bool {
     LOSSES.contains(&key) || key.ends_with("loss") && !key.contains("val")
 }
 
+/// Whether a loss is one that is added to that of the model: of experts' loads, or of tokens farther ahead. Megatron leaves
+/// out a `lm loss` that is NaN, and prints these nevertheless.
+fn is_added(key: &str) -> bool {
+    ["balancing", "z_loss", "aux", "mtp", "indexer"].iter().any(|word| key.contains(word))
+}
+
 fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
     let mut other_loss = None;
     let (mut of_time, mut of_flops) = (None, None);
     for field in fields.split('|') {
-        let Some((key, value)) = field.split_once(':') else { continue };
-        let key = key.trim();
+        let Some((key, value)) = key_and_value(field) else { continue };
         match key {
             "elapsed time per iteration (ms)" => {
                 step.seconds = Some(last(key, value)? / 1000.0);
@@ -100,6 +118,9 @@ fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
             _ if LOSSES.contains(&key) => step.loss = Some(number(key, value)?),
             _ if is_loss(key) => {
                 let loss = number(key, value)?;
+                if loss.is_finite() && is_added(key) {
+                    continue;
+                }
                 // Of several parts, one that is no number counts.
                 let counts = other_loss.is_none_or(|other: f64| other.is_finite() && !loss.is_finite());
                 other_loss = if counts { Some(loss) } else { other_loss };

@@ -18,6 +18,7 @@ const FORMS: &[(&str, &[&str])] = &[
     (OPENMMLAB, &["][", "  time: ", "  data_time: "]),
     ("means of detectron2 over the last steps", &["d2.utils.events", " time: "]),
     ("times of open_clip, of which each line has the last one", &["Train Epoch: ", "Batch (t): "]),
+    ("Rich's bars of Lightning, which have no time of a step", &["Epoch ", "it/s ", " • "]),
     ("means of modded-nanogpt since its start", &["train_time:", "step_avg:"]),
 ];
 
@@ -102,6 +103,10 @@ mod tests {
                 "2023-06-29,15:44:40 | INFO | Train Epoch: 0 [ 64/109468 (0%)] Loss: 1.0672 (1.067) Data (t): 14.173 Batch (t): 18.240, \
                  1.75441/s LR: 0.000000",
                 "times of open_clip, of which each line has the last one",
+            ),
+            (
+                "Epoch 4/9  ━━━━━━━━━ 232/291 0:00:33 • 0:00:09 7.00it/s v_num: 0 loss: 0.398",
+                "Rich's bars of Lightning, which have no time of a step",
             ),
             ("step:126/1750 train_time:12107ms step_avg:96.08ms", "means of modded-nanogpt since its start"),
         ] {

@@ -36,12 +36,16 @@ pub(super) fn torchtitan(text: &str) -> Parsed {
     let mut words = rest.split_whitespace();
     let iteration = words.next()?;
     let mut fields = Vec::new();
-    while let Some(key) = words.next() {
-        fields.push((key.strip_suffix(':')?, words.next().unwrap_or("")));
+    // Ray and others put a text of their own behind the fields: `[repeated 3x across cluster]`.
+    while let Some(key) = words.next().and_then(|word| word.strip_suffix(':')) {
+        fields.push((key, words.next().unwrap_or("")));
     }
     let has = |name: &str| fields.iter().any(|(key, _)| *key == name);
     if !has("loss") || !(has("tps") || has("wps") || has("memory")) {
         return None;
+    }
+    if rest.contains(" step: ") {
+        return Some(Err(Garbled { what: "two step lines in one".to_owned() }));
     }
     let read = || -> Result<StepLine, Garbled> {
         let iteration = count("step", iteration)?;

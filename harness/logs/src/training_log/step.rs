@@ -33,6 +33,8 @@ pub enum Dialect {
     Nanogpt,
     /// `Step 10 | loss:1.2345 ... tokens_per_second_per_gpu:1234.5`.
     Torchtune,
+    /// Its progress bar, where it logs no lines: `1|100|Loss: 1.25:   3%|2     | 100/3251 [...]`.
+    TorchtuneBar,
     /// `Train: 0 [  50/1251 (  4%)]  Loss: ...  Time: 0.412s, ...`.
     Timm,
     /// Blocks of Composer's console logger, and LLM Foundry's.
@@ -62,6 +64,7 @@ impl Dialect {
             Dialect::Picotron => "picotron",
             Dialect::Nanogpt => "nanogpt",
             Dialect::Torchtune => "torchtune",
+            Dialect::TorchtuneBar => "torchtune-bar",
             Dialect::Timm => "timm",
             Dialect::Composer => "composer",
             Dialect::Deepspeed => "deepspeed",
@@ -72,7 +75,7 @@ impl Dialect {
 
     /// Whether a step's line is written again and again while the step goes on: the last one counts.
     pub(crate) fn is_a_bar(self) -> bool {
-        matches!(self, Dialect::Nemo1 | Dialect::Lightning)
+        matches!(self, Dialect::Nemo1 | Dialect::Lightning | Dialect::TorchtuneBar)
     }
 
     /// Whether nothing can be set so that it logs fewer lines than steps: `log_metrics` of
@@ -100,6 +103,7 @@ impl Dialect {
             | Dialect::Nanotron
             | Dialect::Picotron
             | Dialect::Torchtune
+            | Dialect::TorchtuneBar
             | Dialect::Composer
             | Dialect::Llmc
             | Dialect::Deepspeed => 1,
@@ -116,6 +120,7 @@ impl Dialect {
             | Dialect::Maxtext
             | Dialect::Picotron
             | Dialect::Torchtune
+            | Dialect::TorchtuneBar
             | Dialect::Timm
             | Dialect::Llmc
             | Dialect::Nanochat

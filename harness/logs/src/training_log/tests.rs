@@ -295,7 +295,7 @@ fn lines_of_gpt_neox_are_read_with_what_stands_before_the_step() {
     assert_eq!(codes(&log(&NEOX.replace("1.118665E+01", "NAN"))), ["training-loss-not-finite"]);
     let other = |loss: &str| {
         format!(
-            "iteration 7/ 100 | elapsed time per iteration (ms): 9.5 | loss scale: 1.0 | mtp_1 loss: {loss} |\n"
+            "iteration 7/ 100 | elapsed time per iteration (ms): 9.5 | loss scale: 1.0 | total loss: {loss} |\n"
         )
     };
     assert_eq!(log(&other("2.5")).series[0].steps[0].loss, Some(2.5));
@@ -563,6 +563,9 @@ fn rendered(dialect: Dialect, iteration: u64, loss: f64, other: f64) -> String {
         }
         Dialect::Torchtune => {
             format!("Step {iteration} | loss:{loss} lr:0.1 tokens_per_second_per_gpu:{other} peak:1 \n")
+        }
+        Dialect::TorchtuneBar => {
+            format!("1|{iteration}|Loss: {loss}:   1%|1| {iteration}/1000000 [06:19<07:13, {other}s/it]\n")
         }
         Dialect::Timm => format!(
             "Train: 3 [{iteration:>4}/1000000 (  1%)]  Loss: {loss} (9.5)  Time: {other}s, 7/s  ({other}s, 7/s)  LR: 1e-6\n"

@@ -68,6 +68,10 @@ pub(super) fn unnumbered(series: &[Series], summary: Option<&TrainerSummary>) ->
     Some(Finding::new("training-gap", why).line(last.line))
 }
 
+/// What axolotl adds: tokens with a loss, of one GPU. It divides the rate of the last step by the steps between two lines, so
+/// that of a line for several steps is none (`log` in its `core/trainers/base.py`).
+const TOKEN_RATES: [&str; 2] = ["tokens/train_per_sec_per_gpu", "tokens_per_second_per_gpu"];
+
 /// No job has more ranks; what else is called so is not counted with them.
 const MOST_BARS: usize = 1 << 16;
 
@@ -86,9 +90,17 @@ struct Drawn {
     dictionaries: u64,
     /// Whether the last one stood behind a logger's prefix, its loss, and its epoch.
     last: Option<(bool, f64, f64)>,
+    /// The step of the last dictionary.
+    logged: Option<u64>,
 }
 
 impl Drawn {
+    /// Takes in the step of a dictionary; whether it stands for that step alone.
+    fn is_single(&mut self, iteration: u64) -> bool {
+        let before = self.logged.replace(iteration);
+        iteration == before.map_or(1, |before| before.saturating_add(1))
+    }
+
     /// Whether a dictionary has the step of the one before it: LlamaFactory's web interface logs each of the Trainer's a second
     /// time, with four and two decimals (`LogCallback` in its `callbacks.py`).
     fn has_printed(&mut self, is_logged: bool, loss: f64, epoch: f64) -> bool {
@@ -111,7 +123,8 @@ impl Bars {
             && is_nameless(bar.head)
         {
             let drawn = self.last.entry(who.to_owned()).or_default();
-            *drawn = Drawn { at: bar.at, of: bar.of, seconds: bar.seconds, dictionaries: 0, last: None };
+            let (at, of, seconds, logged) = (bar.at, bar.of, bar.seconds, drawn.logged);
+            *drawn = Drawn { at, of, seconds, logged, ..Drawn::default() };
         }
         let rest = &text[dictionary? + 1..];
         let fields = fields(rest.split_once('}')?.0);
@@ -137,6 +150,9 @@ impl Bars {
         let speed = value("train_speed(iter/s)").and_then(|speed| number("speed", speed).ok());
         let by_speed = speed.filter(|speed| speed.is_finite() && *speed > 0.0).map(|speed| 1.0 / speed);
         let seconds = drawn.seconds.or(by_speed);
+        let is_single = drawn.is_single(iteration) && !is_counted;
+        let tokens = TOKEN_RATES.iter().find_map(|name| value(name)).filter(|_| is_single);
+        let tokens = tokens.map(|tokens| number("tokens per second", tokens));
         let read = || -> Result<StepLine, Garbled> {
             number("epoch", epoch)?;
             let of_key = |key| value(key).map(|value| number(key, value)).transpose();
@@ -149,6 +165,7 @@ impl Bars {
                 loss: Some(number("loss", loss)?),
                 grad_norm: of_key("grad_norm")?,
                 learning_rate: of_key("learning_rate")?,
+                tokens_per_gpu_s: tokens.transpose()?.filter(|rate| *rate > 0.0),
                 ..StepLine::default()
             })
         };
@@ -232,6 +249,25 @@ mod tests {
         let one = [(1, 0), (2, 0), (3, 0)];
         assert_eq!(steps((1..4).map(logged).collect()), one);
         assert_eq!(steps(own(1).repeat(3)), one, "equal by chance");
+    }
+
+    #[test]
+    fn tokens_per_second_of_axolotl_are_read_where_each_step_has_a_line() {
+        let line = |at: u64| {
+            format!(
+                "{at}0%|##        | {at}/10 [00:09<00:10,  1.50s/it]\n{{'loss': 2.0312, 'grad_norm': 59.5, 'learning_rate': 4.95e-06, \
+                 'memory/max_active (GiB)': 34.89, 'tokens/train_per_sec_per_gpu': 1534.25, 'epoch': 0.{at}}}\n"
+            )
+        };
+        let rates = |steps: &[u64]| {
+            let text: String = steps.iter().map(|at| line(*at)).collect();
+            let log = super::super::read(text.as_bytes()).expect("read");
+            assert_eq!((log.garbled, log.series.len()), (0, 1), "{log:?}");
+            log.series[0].steps.iter().map(|step| step.tokens_per_gpu_s).collect::<Vec<_>>()
+        };
+        assert_eq!(rates(&[1, 2, 3]), [Some(1534.25); 3]);
+        assert_eq!(rates(&[2, 4, 6]), [None; 3], "a rate divided by the steps of a line");
+        assert_eq!(rates(&[5, 6, 7]), [None, Some(1534.25), Some(1534.25)], "resumed");
     }
 
     #[test]

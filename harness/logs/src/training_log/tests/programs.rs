@@ -306,3 +306,51 @@ fn a_validation_of_torchtitan_is_no_step_and_no_other_rank() {
     assert_eq!((log.of_steps, log.findings.len()), (1, 0), "{log:?}");
     assert_eq!(log.series[0].steps[0].tokens_per_gpu_s, Some(3322.0));
 }
+
+#[test]
+fn megatron_of_2019_prints_losses_without_a_colon() {
+    let line = |at: u64, loss: &str| {
+        format!(
+            " iteration {at:8}/  320000 | elapsed time per iteration (ms): 567.3 | learning rate 1.500E-06 | lm loss {loss} | loss scale \
+             65536.0 |\n"
+        )
+    };
+    let step = only(&line(100, "1.044215E+01"));
+    assert_eq!((step.iteration, step.of, step.seconds), (100, Some(320_000), Some(567.3 / 1000.0)));
+    assert_eq!((step.loss, step.learning_rate), (Some(10.44215), Some(1.5e-6)));
+    assert_eq!(codes(&log(&(line(100, "1.04E+01") + &line(200, "NAN")))), ["training-loss-not-finite"]);
+    let whole = line(100, "1.044215E+01");
+    let cut = format!("{}\n", &whole[..whole.find("215E").expect("there")]);
+    assert_eq!(outcome(&log(&cut)), (1, 1, "skipped a step line: line ends within `lm loss`"));
+}
+
+#[test]
+fn a_loss_of_experts_stands_for_no_loss_of_the_model_that_is_left_out() {
+    let line = |at: u64, losses: &str| {
+        format!(
+            "[2026-01-16 07:32:24] iteration {at:8}/     100 | consumed samples:        10240 | elapsed time per iteration (ms): 15800.0 | \
+             throughput per GPU (TFLOP/s/GPU): 490.0 | learning rate: 4.134000E-07 | global batch size:  2048 | {losses} | loss scale: 1.0 | \
+             grad norm: 2.870 | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+        )
+    };
+    let own = "lm loss: 1.344240E+01 | ";
+    let added = "seq_load_balancing_loss: 1.000203E+00 | z_loss: 2.5E-01 | mtp_1 loss: 7.925096E+00";
+    assert_eq!(only(&line(5, &format!("{own}{added}"))).loss, Some(13.4424));
+    assert_eq!(only(&line(5, added)).loss, None);
+    let stopped = log(&(line(5, &format!("{own}{added}")) + &line(6, added)));
+    assert_eq!(codes(&stopped), ["training-loss-not-finite"]);
+    let nan = added.replace("1.000203E+00", "nan");
+    assert_eq!(codes(&log(&line(5, &nan))), ["training-loss-not-finite"]);
+}
+
+#[test]
+fn text_behind_a_line_of_torchtitan_is_none_of_its_fields() {
+    let step = "[titan] 2025-08-12 14:22:05,123 - root - INFO - step: 20  loss: 8.12  grad_norm: 2.4  memory: 40.1GiB(50.6%)  tps: \
+                3,322  tflops: 190.32  mfu: 19.24%";
+    for behind in [" [repeated 3x across cluster]", " NCCL version 2.27.3+cuda12.9", " tps", "  "] {
+        let read = only(&format!("{step}{behind}\n"));
+        assert_eq!((read.tokens_per_gpu_s, read.mfu_percent), (Some(3322.0), Some(19.24)), "{behind}");
+    }
+    let two = format!("{step} {step}\n");
+    assert_eq!(outcome(&log(&two)), (1, 1, "skipped a step line: two step lines in one"));
+}

@@ -3,7 +3,7 @@
 use super::{ToolFinding, about, read_text};
 use crate::recipe::shared_findings::FileFinding;
 use crate::recipe::{JobInput, Output, RecipeSpec, Workload};
-use logs::node_tools::dcgm::{self, Status, TestResult};
+use logs::node_tools::dcgm::{self, Status};
 use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Covers, DataCheck, Dim, Files, MetricSpec, Names};
@@ -86,17 +86,6 @@ fn hardware(test: &str) -> Option<&'static str> {
     HARDWARE.iter().find(|(new, old)| test == *new || test == *old).map(|(new, _)| *new)
 }
 
-/// DCGM 4 lists settings, such as persistence mode, at each GPU: they are the node's. What `Deployment` says of a GPU's
-/// memory is not.
-fn is_of_node(result: &TestResult) -> bool {
-    const OF_MEMORY: [&str; 7] =
-        ["remap", "page retirement", "retired", "inforom", "ecc", "uncorrect", "double bit"];
-    let is_setting =
-        result.test.eq_ignore_ascii_case("software") || result.category.eq_ignore_ascii_case("deployment");
-    let text = result.why.join(" ").to_ascii_lowercase() + &result.test.to_ascii_lowercase();
-    is_setting && !OF_MEMORY.iter().any(|word| text.contains(word))
-}
-
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
     let Some((file, dims, diagnosis)) = read_text(job, &mut output, dcgm::read) else { return output };
@@ -110,7 +99,7 @@ fn run(job: &JobInput) -> Output {
         if let Some(gpu) = result.gpu {
             gpus.entry(gpu).or_default().has_run |= result.status.has_shown();
         }
-        let gpu = result.gpu.filter(|_| !is_of_node(result));
+        let gpu = result.gpu.filter(|_| !result.is_of_node());
         let tested = gpu.map_or(&mut of_node, |gpu| gpus.entry(gpu).or_default());
         tested.failed += u32::from(result.status == Status::Fail);
         tested.is_unmeasured |= result.status == Status::Unmeasured;

@@ -3,7 +3,7 @@
 
 use super::TrainingFacts;
 use crate::recipe::training_log::TrainingFinding;
-use logs::training_log::{Figures, Series, StepLine, TrainerSummary, figures};
+use logs::training_log::{Dialect, Figures, Series, StepLine, TrainerSummary, figures};
 use metric::finding::Finding;
 
 #[derive(Debug, Default)]
@@ -85,7 +85,10 @@ impl Throughput {
             })
         });
         let ranks = ranks.map(f64::from);
-        let by_log = steady(&|step| step.tokens_per_gpu_s).and_then(|tokens| Some(tokens * ranks?));
+        // Axolotl's are tokens with a loss only, and fewer than the GPUs computed.
+        let counts_all = series.dialect != Dialect::Trainer;
+        let by_log = steady(&|step| step.tokens_per_gpu_s.filter(|_| counts_all));
+        let by_log = by_log.and_then(|tokens| Some(tokens * ranks?));
         made.tokens_per_s = by_log.or_else(|| {
             let reached = made.samples_per_s? * facts.tokens_per_sample? as f64;
             computed.push("tokens per second from samples and their stated length".to_owned());
@@ -146,4 +149,27 @@ fn samples(
         findings.push(Finding::new(TrainingFinding::BatchDiffers.code(), why));
     }
     logged.or(stated).map(|samples| samples as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_that_have_a_loss_are_not_those_that_gpus_computed() {
+        let of = |dialect| {
+            let step = |iteration| StepLine {
+                iteration,
+                seconds: Some(2.0),
+                tokens_per_gpu_s: Some(100.0),
+                ..StepLine::default()
+            };
+            let steps = (1..=3).map(step).collect();
+            let series = Series { dialect, who: String::new(), run: 1, steps, restarts: Vec::new() };
+            let facts =
+                TrainingFacts { samples: Some(8), tokens_per_sample: Some(1000), ..TrainingFacts::default() };
+            Throughput::compute(&facts, Some(4), &series, None, Extent::Window).tokens_per_s
+        };
+        assert_eq!((of(Dialect::Torchtune), of(Dialect::Trainer)), (Some(400.0), Some(4000.0)));
+    }
 }
