@@ -11,8 +11,6 @@ pub(super) const NOT_STARTED: &str = "probe routine failed";
 /// In newer drivers with the GPU's address before it.
 pub(super) const FAILED_STARTS: [&str; 2] = ["RmInitAdapter failed", "rm_init_adapter failed"];
 pub(super) const OF_GSP: &str = "GSP Timeout";
-/// The driver asks for the links again and again, and whoever calls it waits: it names no GPU, and gives no Xid.
-pub(super) const OF_NVLINK: [&str; 2] = ["postRxDetLinkMask failed", "Failed to update Rx Detect Link mask"];
 
 /// How often each Xid stands in a log of the kernel, by device; GPUs that it lost are failures. Where the lines are of
 /// several hosts, so are the devices.
@@ -24,7 +22,6 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
     let mut lost: BTreeSet<String> = BTreeSet::new();
     let mut failed_starts: BTreeSet<String> = BTreeSet::new();
     let mut failed_probes: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut failed_links: BTreeMap<&str, u32> = BTreeMap::new();
     // By host the GPU that the driver named last, and how many of its lines ago.
     let mut named: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
     for line in text.lines() {
@@ -55,8 +52,6 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
             *events.entry((LOST, gpu())).or_default() += 1;
         } else if message.contains(NOT_STARTED) {
             *failed_probes.entry(host).or_default() += 1;
-        } else if OF_NVLINK.iter().any(|words| message.contains(words)) {
-            *failed_links.entry(host).or_default() += 1;
         } else if FAILED_STARTS.iter().any(|words| message.contains(words)) {
             // Other lines may be of another GPU.
             let gpu = on_host(message.split_whitespace().find_map(device).unwrap_or(UNNAMED));
@@ -84,10 +79,6 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
     for (host, times) in failed_probes {
         rows.push(row(format!("{NOT_STARTED}{}", at(host)), times));
         failures.push(format!("the driver could not start a GPU{}: `{NOT_STARTED}`", at(host)));
-    }
-    for (host, times) in failed_links {
-        rows.push(row(format!("NVLinks not found{}", at(host)), times));
-        failures.push(format!("the driver could not find the NVLinks{}: it may need a reboot", at(host)));
     }
     match rows.is_empty() {
         true => Err("no line of an Xid is complete, and no GPU was lost".to_owned()),
@@ -243,22 +234,6 @@ mod tests {
         let outputs = read(of_gsp).expect("read");
         let [output] = &outputs[..] else { panic!("of one program") };
         assert_eq!(output.rows[0].what, "GSP timeout: GPU5");
-    }
-
-    #[test]
-    fn nvlinks_that_the_driver_does_not_find_are_a_failure_of_their_host() {
-        let line = |host: &str, text: &str| format!("Jul 09 10:42:47 {host} kernel: NVRM: {text}\n");
-        let update = "knvlinkUpdatePostRxDetectLinkMask_IMPL: Failed to update Rx Detect Link mask!";
-        let peer = "knvlinkDiscoverPostRxDetLinks_GH100: Getting peer0's postRxDetLinkMask failed!";
-        let text = line("n-1", update) + &line("n-1", peer);
-        let outputs = read(&text).expect("read");
-        let [output] = &outputs[..] else { panic!("of one program") };
-        assert_eq!((output.rows[0].what.as_str(), output.rows[0].value), ("NVLinks not found", Some(2.0)));
-        assert_eq!(output.failures, ["the driver could not find the NVLinks: it may need a reboot"]);
-        let other = line("n-2", "Xid (PCI:0000:53:00): 43, pid=1, name=python");
-        let outputs = read(&(text + &other)).expect("read");
-        let [output] = &outputs[..] else { panic!("of one program") };
-        assert_eq!(output.failures, ["the driver could not find the NVLinks on n-1: it may need a reboot"]);
     }
 
     #[test]

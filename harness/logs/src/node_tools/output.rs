@@ -77,8 +77,6 @@ const PROGRAMS: [(Knows, Read); 10] = [
                     &["NVRM:", kernel::FAILED_STARTS[0]],
                     &["NVRM:", kernel::FAILED_STARTS[1]],
                     &["NVRM:", kernel::OF_GSP],
-                    &["NVRM:", kernel::OF_NVLINK[0]],
-                    &["NVRM:", kernel::OF_NVLINK[1]],
                 ],
             )
         },
