@@ -136,7 +136,9 @@ mod tests {
         symlink("precious", path("link")).expect("linked");
         symlink("/dev/zero", path("device")).expect("linked");
         nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
-        fs::File::create(path("sparse")).and_then(|file| file.set_len(MOST_BYTES + 1)).expect("a sparse file");
+        fs::File::create(path("sparse"))
+            .and_then(|file| file.set_len(MOST_BYTES + 1))
+            .expect("a sparse file");
         let appender = Appender::default();
         for (name, why) in [
             ("link", "a link, which is not followed"),
