@@ -13,9 +13,10 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use model::artefact::CollectedFile;
+use nsys::regular_file;
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -292,7 +293,9 @@ impl From<io::Error> for Refused {
 
 /// Unpacks into `place`, and gives the one folder that all of it lies in.
 fn unpack(file: &Path, place: &Path) -> Result<String, String> {
-    let size = fs::metadata(file).map_err(|error| error.to_string())?.len();
+    // Opened once: in a shared folder, another archive may have the name by the time that the survey is done.
+    let file = regular_file::open(file).map_err(|error| error.to_string())?;
+    let size = file.metadata().map_err(|error| error.to_string())?.len();
     let most = size.saturating_mul(MOST_GROWTH).max(ALWAYS_ALLOWED);
     let is_over = Rc::new(Cell::new(false));
     let too_large = || format!("{size} bytes would unpack to more than {most} bytes");
@@ -302,7 +305,8 @@ fn unpack(file: &Path, place: &Path) -> Result<String, String> {
         _ => format!("truncated or damaged; copy it again: {error}"),
     };
     let open = || -> Result<_, String> {
-        let inner = GzDecoder::new(BufReader::new(File::open(file).map_err(|error| error.to_string())?));
+        (&file).rewind().map_err(|error| error.to_string())?;
+        let inner = GzDecoder::new(BufReader::new(&file));
         Ok(Archive::new(Bounded { inner, left: most, is_over: Rc::clone(&is_over) }))
     };
     survey(&mut open()?, most, MOST_ENTRIES).map_err(|refused| match refused {
@@ -367,7 +371,7 @@ fn differing(one: &Path, other: &Path) -> Result<Option<PathBuf>, StoreError> {
     let (left, right) = (outgoing(one, &mine)?, outgoing(other, &theirs)?);
     let differs = |name: &&PathBuf| {
         let are_same = || -> io::Result<bool> {
-            let (mine, theirs) = (File::open(one.join(name))?, File::open(other.join(name))?);
+            let (mine, theirs) = (open_regular(&one.join(name))?, open_regular(&other.join(name))?);
             same(left.reader(name, &mine)?, right.reader(name, &theirs)?)
         };
         !are_same().unwrap_or(false)

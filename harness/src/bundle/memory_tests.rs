@@ -2,6 +2,7 @@
 
 use super::*;
 use model::artefact::FileKind;
+use std::fs::File;
 use std::process::Command;
 
 const THIS: &str = "bundle::memory_tests::a_bundle_of_large_files_takes_little_memory";

@@ -94,6 +94,17 @@ fn unpacked(bytes: &[u8]) -> Result<String, String> {
 }
 
 #[test]
+fn a_pipe_or_a_device_is_no_bundle_and_is_not_waited_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    std::os::unix::fs::symlink("/dev/zero", path("device")).expect("linked");
+    for name in ["pipe", "device"] {
+        assert_eq!(unpack(&path(name), &path("place")), Err("not a regular file".to_owned()), "{name}");
+    }
+}
+
+#[test]
 fn what_leads_out_links_or_stands_twice_is_refused_and_nothing_is_written_elsewhere() {
     let file = EntryType::Regular;
     assert_eq!(unpacked(&archive(&[("run/plan.json", file, b"{}")])), Ok("run".to_owned()));

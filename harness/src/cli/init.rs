@@ -7,6 +7,7 @@ use crate::library::Library;
 use base::text::show;
 use clap::{Args, ValueEnum};
 use config::schema;
+use config::toml_reader::file;
 use model::exit_code;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -233,7 +234,7 @@ fn inventory(home: &Home, args: &InitArgs) -> Result<Option<Begun>, Error> {
             }
         }
     }
-    let text = fs::read_to_string(&path).map_err(|error| Error::Usage(format!("{INVENTORY}: {error}")))?;
+    let text = file::read(&path).map_err(|error| Error::Usage(format!("{INVENTORY}: {error}")))?;
     let read = config::inventory::Inventory::read(&text, INVENTORY, &library.instances()?)?;
     let instance = read.instance.like.unwrap_or(read.instance.name);
     Ok(Some(Begun { instance, is_example: is_example || text.contains("# CHANGE") }))
@@ -250,4 +251,20 @@ fn put(folder: &Path, file: &str, text: &str) -> Result<(), Error> {
     write_whole(&path, text.as_bytes()).map_err(|error| Error::Usage(error.to_string()))?;
     println!("written  {file}");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_inventory_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(INVENTORY);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        let args = InitArgs { cluster: None, partition: None };
+        let refused = inventory(&Home::bare(folder.path()), &args).err().map(|error| error.to_string());
+        assert_eq!(refused.as_deref(), Some("inventory/cluster.toml: not a regular file"));
+    }
 }

@@ -104,7 +104,9 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     fn open(request: &'a ObserveRequest) -> Result<Session<'a>, String> {
         let ObserveRequest { folder, state, events, metrics, .. } = request;
-        let journal = events.clone().unwrap_or_else(|| state.join(EVENTS));
+        // A link that a person named is followed; one that took the place of the journal is not.
+        let named = events.clone().map(|path| if path.is_symlink() { real(&path) } else { path });
+        let journal = named.unwrap_or_else(|| state.join(EVENTS));
         let written =
             [("--state", Some(state)), ("--events", Some(&journal)), ("--metrics", metrics.as_ref())];
         for (flag, path) in written.into_iter().filter_map(|(flag, path)| Some((flag, path?))) {

@@ -359,6 +359,7 @@ fn no_output_takes_the_place_of_another_file() {
     let at = |name: &str| Some(bed.folder.path().join(name));
     fs::write(bed.folder.path().join("important.txt"), "mine").expect("written");
     symlink(bed.folder.path().join("state"), bed.folder.path().join("link")).expect("linked");
+    nix::unistd::mkfifo(&bed.folder.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
     for (events, metrics, expected) in [
         (None, at("important.txt"), "does not end in .prom"),
         (at("x.prom"), at("x.prom"), "is both --events and --metrics"),
@@ -367,6 +368,7 @@ fn no_output_takes_the_place_of_another_file() {
         (at("link/state.json"), None, "lies in the state's folder"),
         (None, at("state/x.prom"), "lies in the state's folder"),
         (at("important.txt"), None, "holds something else than events"),
+        (at("pipe"), None, "pipe: not a regular file"),
     ] {
         let request = ObserveRequest { events, metrics, ..bed.request() };
         let why = Session::open(&request).err().expect("refused");

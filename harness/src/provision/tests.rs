@@ -310,6 +310,9 @@ fn a_file_that_is_not_a_package_is_refused_with_advice() {
     assert!(missing.contains("cannot read `"), "{missing}");
     let folder = provision(bench.folder.path(), &bench.to()).expect_err("a folder");
     assert!(folder.contains("is a folder, expected a package file"), "{folder}");
+    nix::unistd::mkfifo(&bench.folder.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let pipe = provision(&bench.folder.path().join("pipe"), &bench.to()).expect_err("a pipe");
+    assert!(pipe.ends_with("pipe`: not a regular file"), "{pipe}");
     insta::assert_snapshot!("messages_of_packages", messages.join("\n"));
 }
 

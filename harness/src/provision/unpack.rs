@@ -1,6 +1,7 @@
 //! Entries of an archive, written below one folder and nowhere else. A package with an entry that would leave the folder,
 //! by its name or by a link, is refused as a whole.
 
+use nsys::regular_file;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -192,5 +193,5 @@ fn unwritten(name: &Path, error: &io::Error) -> String {
 
 /// Opens a file for reading; the error names its path.
 pub(super) fn open(path: &Path) -> Result<File, String> {
-    File::open(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
+    regular_file::open(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }

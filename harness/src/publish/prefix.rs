@@ -4,7 +4,7 @@ use super::connector::Connector;
 use super::failure::{Answer, Failure};
 use super::object_name::CLAIM;
 use super::profile;
-use super::settings::{check_bucket, check_endpoint, check_values, is_visible, variables};
+use super::settings::{check_bucket, check_key_file, check_values, is_visible, variables};
 use base::digest::Sum;
 use base::text::show;
 use bytes::Bytes;
@@ -593,16 +593,6 @@ fn google(bucket: &str, patience: Patience) -> Result<Backend, String> {
     builder.build().map(Backend::Google).map_err(|error| Answer::new(&error).to_string())
 }
 
-/// A key file can name an endpoint of its own. One that cannot be read is the crate's to report.
-fn check_key_file(path: Option<String>) -> Result<(), String> {
-    let text = path.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
-    let key: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    match key.get("gcs_base_url").and_then(|url| url.as_str()) {
-        Some(url) => check_endpoint("gcs_base_url of the key file", url),
-        None => Ok(()),
-    }
-}
-
 fn is_set(variable: &str) -> bool {
     std::env::var(variable).is_ok_and(|value| value.eq_ignore_ascii_case("true") || value == "1")
 }
@@ -676,17 +666,5 @@ mod tests {
         prefix.remove_leftovers(&BTreeSet::from(["claim.json", "a"])).unwrap_or_else(|why| panic!("{why}"));
         let left = store::every_file(&shared).expect("read");
         assert_eq!(left, ["a#x", "b#1", "claim.json", "claim.json#"].map(PathBuf::from));
-    }
-
-    #[test]
-    fn a_key_file_names_no_far_endpoint_without_tls() {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        let path = || Some(file.path().display().to_string());
-        for (url, is_allowed) in
-            [("http://8.8.8.8:1", false), ("HTTP://8.8.8.8", false), ("https://g.example", true)]
-        {
-            std::fs::write(file.path(), format!("{{\"gcs_base_url\": \"{url}\"}}")).expect("written");
-            assert_eq!(check_key_file(path()).is_ok(), is_allowed, "{url}");
-        }
     }
 }

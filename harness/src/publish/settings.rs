@@ -2,8 +2,11 @@
 //! its variable and never shown.
 
 use base::text::show;
+use config::toml_reader::file;
 use reqwest::Url;
+use std::io;
 use std::net::IpAddr;
+use std::path::Path;
 
 /// Values that may have blanks: paths, and what is JSON or PEM, which may have lines.
 const FREE: [&str; 7] = [
@@ -97,6 +100,22 @@ pub(super) fn is_near(url: &Url) -> bool {
     }
 }
 
+/// A key file can name an endpoint of its own. The store's crate would wait for a pipe, read a device without an end, and
+/// take an endpoint from what is no text; a file that is absent is the crate's to report.
+pub(super) fn check_key_file(path: Option<String>) -> Result<(), String> {
+    let Some(path) = path else { return Ok(()) };
+    let text = match file::read(Path::new(&path)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(format!("the key file {}: {error}", show(&path))),
+    };
+    let key: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    match key.get("gcs_base_url").and_then(|url| url.as_str()) {
+        Some(url) => check_endpoint("gcs_base_url of the key file", url),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,5 +185,19 @@ mod tests {
         for name in ["", "a b", "..", "a..b", "x:80", "a%2fb", "-a", "é"] {
             assert!(check_bucket(name).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_key_file_names_no_far_endpoint_without_tls() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let path = || Some(file.path().display().to_string());
+        for (url, is_allowed) in
+            [("http://8.8.8.8:1", false), ("HTTP://8.8.8.8", false), ("https://g.example", true)]
+        {
+            std::fs::write(file.path(), format!("{{\"gcs_base_url\": \"{url}\"}}")).expect("written");
+            assert_eq!(check_key_file(path()).is_ok(), is_allowed, "{url}");
+        }
+        let device = check_key_file(Some("/dev/zero".to_owned()));
+        assert_eq!(device, Err("the key file /dev/zero: not a regular file".to_owned()));
     }
 }

@@ -3,13 +3,13 @@
 
 use super::of_run::{CaseArtefacts, TracedJob};
 use crate::limited::{self, Failed, Limits};
+use crate::outgoing::open_regular;
 use crate::panics;
 use base::text::show;
 use model::artefact::{CaseVerdict, Plan};
 use recipes::excerpt::{self, ExcerptInput, ExcerptRequest, MOST_BYTES, ReadTrace, WindowRequest, excerpt};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use store::{Store, StoreError};
 
@@ -100,8 +100,34 @@ pub(crate) fn read_all(
 
 /// `None` where there is none.
 fn read(path: &Path) -> Option<Result<ReadTrace, String>> {
-    let file = File::open(path).ok()?;
+    let file = match open_regular(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => return Some(Err(error.to_string())),
+    };
     let mut bytes = Vec::new();
     let read = file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string());
     Some(read.and_then(|_| excerpt::read(&bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_that_cannot_be_read_is_reported_and_a_pipe_is_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        std::os::unix::fs::symlink("/dev/zero", path("link")).expect("linked");
+        assert!(read(&path("absent")).is_none());
+        let why = |path: &Path| read(path).and_then(Result::err).unwrap_or_default();
+        assert_eq!(why(&path("pipe")), "not a regular file");
+        assert!(why(&path("link")).contains("os error 40"), "{}", why(&path("link")));
+        assert!(
+            why(Path::new("/proc/self/mem")).contains("os error 5"),
+            "{}",
+            why(Path::new("/proc/self/mem"))
+        );
+    }
 }

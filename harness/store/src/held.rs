@@ -5,14 +5,17 @@ use super::StoreError;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 pub(crate) type Held = Flock<File>;
 
 /// Holds the folder of a run, where the file system knows of such things.
 pub(crate) fn hold(folder: &Path) -> Result<Option<Held>, StoreError> {
-    let opened = File::open(folder).map_err(|error| StoreError::at(folder, error))?;
+    // A pipe that took its place since it was made would be waited for.
+    let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
+    let opened = File::options().read(true).custom_flags(flags).open(folder);
+    let opened = opened.map_err(|error| StoreError::at(folder, error))?;
     match Flock::lock(opened, FlockArg::LockExclusiveNonblock) {
         Ok(held) => Ok(Some(held)),
         Err((_, Errno::EWOULDBLOCK)) => {

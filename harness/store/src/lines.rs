@@ -19,7 +19,7 @@ pub struct Lines {
 impl Lines {
     /// Makes the file where it is not there yet. The error is for a person, also where another process holds it.
     pub fn open(path: &Path) -> Result<Lines, StoreError> {
-        let made = private_file().create(true).append(true).open(path);
+        let made = journal::open(private_file().create(true).append(true), path);
         made.map_err(|error| StoreError::at(path, error))?;
         Ok(Lines { path: path.to_owned(), appender: Appender::default(), _held: hold(path)? })
     }
@@ -51,5 +51,17 @@ mod tests {
         let lines = Lines::open(&path).expect("let go");
         lines.append(&2).expect("written");
         assert_eq!(lines.read::<u64>().expect("read"), [1, 2]);
+    }
+
+    #[test]
+    fn a_link_or_a_pipe_in_its_place_is_refused_at_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink("target", path("link")).expect("linked");
+        nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        let why = |name: &str| Lines::open(&path(name)).expect_err("refused").to_string();
+        assert!(why("link").ends_with("link: a link, which is not followed"), "{}", why("link"));
+        assert!(why("pipe").ends_with("pipe: not a regular file"), "{}", why("pipe"));
+        assert!(!path("target").exists(), "made through a link");
     }
 }

@@ -5,7 +5,7 @@ use super::held::{Held, hold};
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 const BEGINS: &str = ".opening-";
@@ -22,11 +22,12 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Made in `runs`, after what others left there is removed.
+    /// Made in `runs`; what others left there is removed.
     pub fn begin(runs: &Path) -> io::Result<Opening> {
-        sweep(runs);
         let place = tempfile::Builder::new().prefix(BEGINS).tempdir_in(runs)?;
         let held = hold(place.path()).map_err(io::Error::other)?;
+        // The time by which the others are dated: the clock of a file server may be hours from this machine's.
+        sweep(runs, fs::metadata(place.path())?.modified()?);
         Ok(Opening { place, _held: held })
     }
 
@@ -37,7 +38,7 @@ impl Opening {
 }
 
 /// What cannot be removed stays: it hinders nothing but takes space.
-fn sweep(runs: &Path) {
+fn sweep(runs: &Path, now: SystemTime) {
     for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
         let is_one = entry.file_name().to_string_lossy().starts_with(BEGINS)
             && entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -46,7 +47,7 @@ fn sweep(runs: &Path) {
         }
         let path = entry.path();
         let changed = entry.metadata().and_then(|facts| facts.modified()).ok();
-        let age = changed.and_then(|changed| changed.elapsed().ok()).unwrap_or_default();
+        let age = changed.and_then(|changed| now.duration_since(changed).ok()).unwrap_or_default();
         let least = match hold(&path) {
             Ok(Some(_)) => LEAST_AGE,
             Ok(None) => LEAST_AGE_UNHELD,
@@ -62,7 +63,6 @@ fn sweep(runs: &Path) {
 mod tests {
     use super::*;
     use std::fs::File;
-    use std::time::SystemTime;
 
     #[test]
     fn what_a_process_that_was_ended_left_is_removed_and_what_is_held_or_new_stays() {
@@ -83,5 +83,12 @@ mod tests {
         assert!(!left.exists() && held.exists() && new.exists() && opening.path().exists());
         drop((holds, opening));
         assert_eq!(fs::read_dir(runs.path()).expect("read").count(), 2);
+        // On a file server whose clock is years behind, it was made just now, or later than that.
+        for seconds in [3600 + 10, 10] {
+            sweep(runs.path(), SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+            assert!(held.exists() && new.exists(), "{seconds}");
+        }
+        sweep(runs.path(), SystemTime::UNIX_EPOCH + Duration::from_secs(3600 + 61));
+        assert!(!held.exists() && new.exists());
     }
 }

@@ -6,8 +6,8 @@ use crate::reach::sink::{Sink, pour};
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use model::artefact::{CaseJobs, Change, ChangedFile, Collected, Plan, PlannedCase};
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use store::{Store, StoreError};
+use std::path::Path;
+use store::{Store, StoreError, is_inside, vetting};
 
 /// Missing files are fetched from `beyond`, if it is given. `folder` is the case's folder in the stored run.
 pub async fn collect_again(
@@ -19,9 +19,9 @@ pub async fn collect_again(
     beyond: Option<&dyn Reach>,
     store: &Store,
 ) -> Result<Collected, StoreError> {
-    let raw = |name: &str| folder.join("raw").join(name);
+    let raw = |name: &str| format!("raw/{name}");
     let folders = case.jobs.iter().map(|job| (format!("{}/", job.folder), raw(&job.name))).collect();
-    let at_home = AtHome { folders, beyond };
+    let at_home = AtHome { case: folder, folders, beyond };
     let nodes = Folders { reach: &at_home, launcher: plan.launcher, nodes: &plan.nodes };
     let mut collected = super::collect(case, jobs, nodes, before, store).await?;
     if let Some(before) = before {
@@ -33,8 +33,10 @@ pub async fn collect_again(
 
 /// A stored run as the world: the folder of each job holds its collected files. It runs nothing.
 struct AtHome<'a> {
-    /// Of each job: its folder on the nodes, and where its files lie now.
-    folders: Vec<(String, PathBuf)>,
+    /// The folder of the case.
+    case: &'a Path,
+    /// Of each job: its folder on the nodes, and where its files lie now, by the path in the case.
+    folders: Vec<(String, String)>,
     beyond: Option<&'a dyn Reach>,
 }
 
@@ -58,8 +60,11 @@ impl Reach for AtHome<'_> {
         sink: &'a mut dyn Sink,
     ) -> Wait<'a, Result<u64, ReachError>> {
         Box::pin(async move {
-            let here =
-                self.folders.iter().find_map(|(folder, raw)| Some(raw.join(path.strip_prefix(folder)?)));
+            let inside =
+                |(folder, raw): &(String, String)| Some(format!("{raw}/{}", path.strip_prefix(folder)?));
+            let here = self.folders.iter().find_map(inside).filter(|inside| is_inside(inside));
+            // A folder in a run of another's making may be a link to files of this user.
+            let here = here.and_then(|inside| vetting::file_of_case(self.case, &inside).ok());
             match (here, self.beyond) {
                 (Some(here), _) if here.symlink_metadata().is_ok_and(|found| found.is_file()) => {
                     let failed = |why: std::io::Error| ReachError::Failed {
@@ -220,23 +225,26 @@ mod tests {
     #[tokio::test]
     async fn only_files_that_lie_there_are_given_and_the_rest_is_asked_for_beyond() {
         let home = tempfile::tempdir().expect("a folder");
-        std::fs::create_dir(home.path().join("folder")).expect("made");
-        std::fs::write(home.path().join("file"), "text").expect("written");
-        std::os::unix::fs::symlink(home.path().join("file"), home.path().join("link")).expect("linked");
-        let reach = AtHome { folders: vec![("/f/".to_owned(), home.path().to_owned())], beyond: None };
+        let raw = home.path().join("raw");
+        std::fs::create_dir_all(raw.join("folder")).expect("made");
+        std::fs::write(raw.join("file"), "text").expect("written");
+        std::os::unix::fs::symlink(raw.join("file"), raw.join("link")).expect("linked");
+        std::os::unix::fs::symlink(&raw, raw.join("away")).expect("linked");
+        let at = |folder: &str| vec![(folder.to_owned(), "raw".to_owned())];
+        let reach = AtHome { case: home.path(), folders: at("/f/"), beyond: None };
         async fn fetched(reach: &AtHome<'_>, path: &str) -> Result<Vec<u8>, ReachError> {
             let mut bytes = Vec::new();
             reach.fetch(&Host::Here, path, &mut bytes).await.map(|_| bytes)
         }
         assert_eq!(fetched(&reach, "/f/file").await.expect("there"), b"text");
-        for path in ["/f/nothing", "/f/folder", "/f/link", "/elsewhere/file"] {
+        for path in
+            ["/f/nothing", "/f/folder", "/f/link", "/f/away/file", "/f/../raw/file", "/elsewhere/file"]
+        {
             let error = fetched(&reach, path).await.expect_err(path);
             assert!(matches!(error, ReachError::NotFound { .. }), "{path}: {error}");
         }
-        let beyond =
-            AtHome { folders: vec![("/elsewhere/".to_owned(), home.path().to_owned())], beyond: None };
-        let reach =
-            AtHome { folders: vec![("/f/".to_owned(), home.path().to_owned())], beyond: Some(&beyond) };
+        let beyond = AtHome { case: home.path(), folders: at("/elsewhere/"), beyond: None };
+        let reach = AtHome { case: home.path(), folders: at("/f/"), beyond: Some(&beyond) };
         assert_eq!(fetched(&reach, "/elsewhere/file").await.expect("beyond"), b"text");
     }
 }

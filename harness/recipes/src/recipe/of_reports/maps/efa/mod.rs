@@ -18,6 +18,7 @@ use crate::recipe::of_reports::{Made, RecipeKind, ReportExtract, ReportRecipe, e
 use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use logs::efa_counters::{is_called_so, read_file};
+use nsys::regular_file;
 use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use source::{Mode, Source, from_capture, from_events};
@@ -210,7 +211,9 @@ fn captures_at(trace: &Trace) -> Vec<PathBuf> {
 fn captured(path: &Path) -> Captured {
     let (mut why_not, mut node) = (None, String::new());
     let (mut utc_epoch_ns, mut source) = (None, None);
-    match read_file(path) {
+    // Others may be able to write the folder of a report: a pipe there would be waited for.
+    let opened = regular_file::open(path).map_err(|error| error.to_string());
+    match opened.and_then(|_| read_file(path)) {
         Ok(capture) => {
             source = from_capture(&capture);
             if source.is_none() {

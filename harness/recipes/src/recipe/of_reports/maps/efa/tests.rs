@@ -163,6 +163,14 @@ fn a_capture_beside_a_report_comes_first_and_counters_never_go_backwards() {
 }
 
 #[test]
+fn a_device_called_like_a_capture_is_not_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("counters.a.txt");
+    std::os::unix::fs::symlink("/dev/zero", &path).expect("linked");
+    assert_eq!(super::captured(&path).why_not.as_deref(), Some("not a regular file"));
+}
+
+#[test]
 fn a_capture_may_be_named_itself_and_is_laid_beside_others_by_its_clock() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("counters.a.txt");
