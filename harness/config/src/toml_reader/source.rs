@@ -16,15 +16,16 @@ pub struct Source<'a> {
     broken: BTreeSet<usize>,
 }
 
-/// The line as it should be, where toml rejects it and nothing but a key and a text without quotes stands there. toml takes
-/// some for other things: `n[1-2]` for the number `nan`.
-fn quoted(line: &str) -> Option<String> {
-    let (key, value) = line.split_once('=')?;
-    let (key, value) = (key.trim(), value.trim());
+/// The column of the text and the line as it should be, where toml rejects it and nothing but a key and a text without quotes
+/// stands there. toml takes some for other things: `n[1-2]` for the number `nan`.
+fn quoted(line: &str) -> Option<(usize, String)> {
+    let (before, after) = line.split_once('=')?;
+    let (key, value) = (before.trim(), after.trim());
     let is_text = value.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/')
         && !["true", "false", "nan", "inf"].contains(&value);
     let is_plain = is_text && !line.contains(['"', '\'', '#', '{', '}', '\\', '`']);
-    is_plain.then(|| format!("{key} = \"{value}\""))
+    let blanks = after.len() - after.trim_start().len();
+    is_plain.then(|| (before.chars().count() + 2 + blanks, format!("{key} = \"{value}\"")))
 }
 
 impl<'a> Source<'a> {
@@ -44,7 +45,7 @@ impl<'a> Source<'a> {
                 continue;
             }
             diagnostics.push(match quoted {
-                Some(quoted) => Diagnostic::at(file, line, column, "a text must be in quotes")
+                Some((column, quoted)) => Diagnostic::at(file, line, column, "a text must be in quotes")
                     .suggest(format!("write `{quoted}`")),
                 None => Diagnostic::at(file, line, column, message),
             });
