@@ -26,6 +26,8 @@ pub struct Gathered {
 const HEAD: &[u8] = b"harness-inspector 1";
 /// What a line begins with that is of no file.
 const MARK: &[u8] = b"== ";
+/// What stands where a secret was.
+const REDACTED: &[u8] = b"[redacted]";
 /// A file is held whole while it is read; what is beyond is left out, and counted as cut.
 const MOST_FILE: usize = 64 << 20;
 /// Of a single line.
@@ -131,8 +133,9 @@ fn close(open: Option<Open>, reader: &mut Reader, gathered: &mut Gathered) -> io
     if file.is_cut {
         gathered.cut.push(file.name.clone());
     }
-    // The line's end is one byte more.
-    if file.came <= file.taken {
+    // The line's end is one byte more. A secret that was hidden left another length.
+    let is_redacted = || file.bytes.windows(REDACTED.len()).any(|some| some == REDACTED);
+    if file.came <= file.taken && !is_redacted() {
         gathered.short.push(file.name.clone());
     }
     reader.read(bytes, &file.name)
@@ -202,5 +205,8 @@ mod tests {
         assert_eq!(of(file.len() - 1, ""), (true, Vec::new()));
         assert_eq!(of(file.len() + 1, ""), (false, vec!["a".to_owned()]));
         assert_eq!(of(file.len(), "harness-inspector 1\n"), (false, Vec::new()));
+        let hidden = file.replacen('n', "[redacted]", 1);
+        let text = format!("harness-inspector 1\n== file a 9999 9999\n{hidden}\n== end\n");
+        assert!(super::read(text.as_bytes()).expect("read").expect("such a text").is_complete);
     }
 }
