@@ -155,5 +155,5 @@ fn trouble(file: &PageFile, root: u32, wanted: &[Wanted]) -> String {
             Err(ReadError::Miscounted) => break,
         }
     }
-    "the file changed while it was read".to_owned()
+    CHANGED.to_owned()
 }
