@@ -88,7 +88,12 @@ mod tests {
         let third = version();
         let other = folder.path().join("other");
         std::fs::write(&other, "txt").expect("written");
-        File::options().write(true).open(&other).expect("opens").set_modified(std::time::UNIX_EPOCH).expect("set");
+        File::options()
+            .write(true)
+            .open(&other)
+            .expect("opens")
+            .set_modified(std::time::UNIX_EPOCH)
+            .expect("set");
         std::fs::rename(&other, &path).expect("replaced");
         assert!(third.check(look()).is_err(), "replaced");
         std::fs::remove_file(&path).expect("removed");

@@ -5,6 +5,7 @@ use super::columns::{ColumnBuffer, Filled, Share};
 use super::file::{PageFile, VisitedPages};
 use super::leaf::{ReadError, Reader};
 use super::tree::{self, Branch};
+use crate::regular_file::CHANGED;
 use crate::tables::ColumnType;
 use polars::prelude::*;
 use rayon::prelude::*;
