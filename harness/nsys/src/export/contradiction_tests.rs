@@ -74,6 +74,28 @@ fn kernels_that_merely_look_alike_are_no_copies() {
     assert_eq!(read(&Export::open(&made.path()).expect("opens")), Ok(7));
 }
 
+/// Where all columns were read at once, one that cannot be read hid the copies.
+#[test]
+fn kernels_that_are_there_twice_are_refused_also_where_a_column_cannot_be_read() {
+    let made = Made::begin();
+    let put = |start: i64, launch: i64| {
+        let numbers = [("start", start), ("end", start + 10), ("deviceId", 0), ("streamId", 7)];
+        let mut row: Vec<(&str, Value)> =
+            numbers.into_iter().map(|(name, number)| (name, Value::Integer(number))).collect();
+        row.extend(
+            [("demangledName", 1), ("shortName", 1), ("correlationId", launch)]
+                .map(|(name, number)| (name, Value::Integer(number))),
+        );
+        row.push(("gridX", Value::Text("x".to_owned())));
+        made.put(&KERNEL, &row);
+    };
+    [(0, 1), (20, 2), (0, 3)].into_iter().for_each(|(start, launch)| put(start, launch));
+    assert_eq!(read(&Export::open(&made.path()).expect("opens")), Ok(3));
+    [(20, 2), (0, 3), (0, 3)].into_iter().for_each(|(start, launch)| put(start, launch));
+    let refused = read(&Export::open(&made.path()).expect("opens")).expect_err("refused");
+    assert!(refused.contains("row 5 repeats row 3, 3 such rows"), "{refused}");
+}
+
 #[test]
 fn kernels_of_another_report_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
