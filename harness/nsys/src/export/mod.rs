@@ -23,7 +23,7 @@ pub use rows::{MaybeInts, Rows};
 pub use shared::Decoded;
 pub use source::{ColumnSource, SourceGuard, register};
 
-use crate::tables::{ColumnSpec, ColumnType, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, PROCESSES, TableSpec};
+use crate::tables::{ColumnSpec, ColumnType, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, PROCESSES, RUNTIME, TableSpec};
 use logs::efa_counters::{self, Capture};
 use polars::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -290,7 +290,7 @@ impl Export {
         }
     }
 
-    /// Whether kernels, copies or fills of memory are there twice, or kernels are of another report.
+    /// Whether kernels, copies or fills of memory or CUDA calls are there twice, or kernels are of another report.
     fn contradiction(&self, spec: &'static TableSpec, name: &str, rows: &Rows) -> Option<String> {
         if rows.ints("start").is_err() {
             return None;
@@ -299,7 +299,8 @@ impl Export {
             let find = || self.repeated(spec, name, rows).or_else(|| self.other_processes(name));
             return self.contradiction.get_or_init(find).clone();
         }
-        if *spec == MEMCPY || *spec == MEMSET { self.repeated(spec, name, rows) } else { None }
+        let can_repeat = [&MEMCPY, &MEMSET, &RUNTIME].contains(&spec);
+        if can_repeat { self.repeated(spec, name, rows) } else { None }
     }
 
     /// All columns are read only where rows are alike in those that were asked for.
