@@ -65,6 +65,17 @@ pub(super) fn find(dumps: &BTreeMap<u64, Dump>, copies: &[(u64, String)]) -> Vec
 
 /// Name, first rank and size of a group, and the number of a collective in it.
 type Key<'a> = (&'a str, u64, usize, u64);
+type GroupKey<'a> = (&'a str, u64, usize);
+
+fn group_of<'a>(&(name, first, size, _): &Key<'a>) -> GroupKey<'a> {
+    (name, first, size)
+}
+
+fn key<'a>(dump: &Dump, entry: &'a Entry) -> Option<Key<'a>> {
+    let group = dump.groups.get(&entry.group)?;
+    let first = group.ranks.first().copied().unwrap_or_default();
+    Some((&*entry.group, first, group.ranks.len(), entry.sequence))
+}
 
 /// Of one collective: the first that was done, and the last that entered.
 #[derive(Default)]
@@ -87,14 +98,69 @@ fn impossible_order(dumps: &BTreeMap<u64, Dump>) -> Option<String> {
             ends.operation = operation(&entry.name);
         }
     }
-    all.into_iter().find_map(|((group, .., sequence), ends)| {
-        let ((done, early), (entered, late)) = ends.done.zip(ends.entered)?;
-        let apart = entered.checked_sub(done).filter(|apart| *apart > CLOCKS_NS)? / 1_000_000_000;
-        let what = format!("{} #{sequence} of group {group}", ends.operation);
-        Some(format!(
-            "rank {early} completed {what} {apart} s before rank {late} entered it: another job, or a clock is off"
-        ))
-    })
+    let of_one = all.iter().find_map(|(key, ends)| {
+        let (early, late) = (ends.done?, ends.entered?);
+        is_impossible(early, late).then(|| message(ends, key, early, late, "it"))
+    });
+    of_one.or_else(|| impossible_sequence(&all, &restarted(dumps)))
+}
+
+/// A group's collectives follow each other: before one is done, all ranks have entered those before it, too.
+fn impossible_sequence(
+    all: &BTreeMap<Key<'_>, Ends<'_>>,
+    restarted: &BTreeSet<GroupKey<'_>>,
+) -> Option<String> {
+    // From the last collective of each group to its first: the earliest that was done so far.
+    let mut earliest: Option<(&Key<'_>, &Ends<'_>, (u64, u64))> = None;
+    for (key, ends) in all.iter().rev().filter(|(key, _)| !restarted.contains(&group_of(key))) {
+        earliest = earliest.filter(|(later, ..)| group_of(later) == group_of(key));
+        if let (Some((later, of, early)), Some(late)) = (earliest, ends.entered)
+            && is_impossible(early, late)
+        {
+            return Some(message(of, later, early, late, &format!("#{}", key.3)));
+        }
+        if let Some(done) = ends.done
+            && earliest.is_none_or(|(.., early)| done < early)
+        {
+            earliest = Some((key, ends, done));
+        }
+    }
+    None
+}
+
+/// Groups whose numbers go back in some dump: of a second communicator, which says nothing of the first.
+fn restarted(dumps: &BTreeMap<u64, Dump>) -> BTreeSet<GroupKey<'_>> {
+    let mut found = BTreeSet::new();
+    for dump in dumps.values() {
+        let mut last: BTreeMap<GroupKey<'_>, u64> = BTreeMap::new();
+        for entry in dump.entries.iter().filter(|entry| !entry.is_p2p) {
+            let Some(key) = key(dump, entry) else { continue };
+            let before = last.insert(group_of(&key), entry.sequence);
+            if before.is_some_and(|before| before > entry.sequence) {
+                found.insert(group_of(&key));
+            }
+        }
+    }
+    found
+}
+
+fn is_impossible((done, _): (u64, u64), (entered, _): (u64, u64)) -> bool {
+    entered.saturating_sub(done) > CLOCKS_NS
+}
+
+fn message(
+    ends: &Ends<'_>,
+    (group, .., sequence): &Key<'_>,
+    (done, early): (u64, u64),
+    (entered, late): (u64, u64),
+    what: &str,
+) -> String {
+    let apart = entered.saturating_sub(done) / 1_000_000_000;
+    let operation = ends.operation;
+    format!(
+        "rank {early} completed {operation} #{sequence} of group {group} {apart} s before rank {late} entered {what}: \
+         another job, or a clock is off"
+    )
 }
 
 /// A rank waits for another no longer than its time-out. Where all that it still holds is newer than the last entry of a
@@ -175,9 +241,7 @@ fn waits_for_all(operation: &str) -> bool {
 fn entries(dump: &Dump) -> BTreeMap<Key<'_>, Option<&Entry>> {
     let mut all = BTreeMap::new();
     for entry in dump.entries.iter().filter(|entry| !entry.is_p2p) {
-        let Some(group) = dump.groups.get(&entry.group) else { continue };
-        let first = group.ranks.first().copied().unwrap_or_default();
-        let key = (&*entry.group, first, group.ranks.len(), entry.sequence);
+        let Some(key) = key(dump, entry) else { continue };
         all.entry(key).and_modify(|known| *known = None).or_insert(Some(entry));
     }
     all

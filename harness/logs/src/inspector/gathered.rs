@@ -16,7 +16,9 @@ pub struct Gathered {
     pub files: u64,
     /// Files of which only the beginning was taken, for their size.
     pub cut: Vec<String>,
-    /// The last line is there.
+    /// Files with fewer bytes than were taken of them: the text lost a part.
+    pub short: Vec<String>,
+    /// The last line is there, nothing is behind it, and no file has fewer bytes than were taken of it.
     pub is_complete: bool,
 }
 
@@ -43,6 +45,10 @@ struct Open {
     name: String,
     bytes: Vec<u8>,
     is_cut: bool,
+    /// Bytes that its line announces.
+    taken: u64,
+    /// Bytes that came, those that are left out too.
+    came: u64,
 }
 
 /// Nothing where the text is not such a one.
@@ -60,6 +66,7 @@ fn read_by(mut reader: Reader, mut from: impl BufRead) -> io::Result<Option<Gath
     let mut open: Option<Open> = None;
     let mut line = Vec::new();
     let mut is_first = true;
+    let mut has_more = false;
     while next(&mut from, &mut line)? {
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         if std::mem::take(&mut is_first) {
@@ -68,6 +75,7 @@ fn read_by(mut reader: Reader, mut from: impl BufRead) -> io::Result<Option<Gath
             }
             continue;
         }
+        has_more |= gathered.is_complete;
         match text.strip_prefix(MARK) {
             Some(mark) => {
                 close(open.take(), &mut reader, &mut gathered)?;
@@ -84,7 +92,9 @@ fn read_by(mut reader: Reader, mut from: impl BufRead) -> io::Result<Option<Gath
                     Some("file") => {
                         let name = words.next().unwrap_or_default().to_owned();
                         let sizes = (words.next(), words.next());
-                        open = Some(Open { name, bytes: Vec::new(), is_cut: sizes.0 != sizes.1 });
+                        let taken = sizes.1.and_then(|taken| taken.parse().ok()).unwrap_or(0);
+                        let is_cut = sizes.0 != sizes.1;
+                        open = Some(Open { name, bytes: Vec::new(), is_cut, taken, came: 0 });
                     }
                     Some("end") => gathered.is_complete = true,
                     _ => {}
@@ -92,6 +102,7 @@ fn read_by(mut reader: Reader, mut from: impl BufRead) -> io::Result<Option<Gath
             }
             None => {
                 if let Some(file) = &mut open {
+                    file.came += line.len() as u64;
                     match file.bytes.len() + line.len() <= MOST_FILE {
                         true => file.bytes.extend_from_slice(&line),
                         false => file.is_cut = true,
@@ -101,6 +112,7 @@ fn read_by(mut reader: Reader, mut from: impl BufRead) -> io::Result<Option<Gath
         }
     }
     close(open, &mut reader, &mut gathered)?;
+    gathered.is_complete &= !has_more && gathered.short.is_empty();
     gathered.log = reader.finish();
     Ok((!is_first).then_some(gathered))
 }
@@ -118,6 +130,10 @@ fn close(open: Option<Open>, reader: &mut Reader, gathered: &mut Gathered) -> io
     gathered.files += 1;
     if file.is_cut {
         gathered.cut.push(file.name.clone());
+    }
+    // The line's end is one byte more.
+    if file.came <= file.taken {
+        gathered.short.push(file.name.clone());
     }
     reader.read(bytes, &file.name)
 }
@@ -171,5 +187,20 @@ mod tests {
         let text = format!("harness-inspector 1\n== file a 9 9\n{}\n\n", call(0));
         let read = read(text.as_bytes()).expect("read").expect("such a text");
         assert!(!read.is_complete && read.log.records == 1);
+    }
+
+    #[test]
+    fn a_text_that_lost_a_part_of_a_file_or_goes_on_behind_its_end_is_incomplete() {
+        let file = call(0);
+        let of = |taken: usize, behind: &str| {
+            let text = format!("harness-inspector 1\n== file a {taken} {taken}\n{file}\n== end\n{behind}");
+            let read = read(text.as_bytes()).expect("read").expect("such a text");
+            (read.is_complete, read.short)
+        };
+        assert_eq!(of(file.len(), ""), (true, Vec::new()));
+        // A process may write between the count and the copy.
+        assert_eq!(of(file.len() - 1, ""), (true, Vec::new()));
+        assert_eq!(of(file.len() + 1, ""), (false, vec!["a".to_owned()]));
+        assert_eq!(of(file.len(), "harness-inspector 1\n"), (false, Vec::new()));
     }
 }

@@ -1,5 +1,5 @@
-//! Kernels, copies and fills of memory that a table holds twice, as where rows of an export were put in again: one launch
-//! of one node is one row. Else a second row would double its time without a sign.
+//! Kernels, copies and fills of memory and CUDA calls that a table holds twice, as where rows of an export were put in
+//! again: one launch of one node is one row. Else a second row would double its time without a sign.
 //!
 //! Rows that are alike in some columns are compared in a few more at a time. Beside these, ten bytes of a row are held at
 //! most, whatever stands in the table.
@@ -69,10 +69,13 @@ impl Alike {
             frame.columns().iter().map(|column| column.i64()).collect();
         let columns = columns.ok()?;
         let read = |name: &str| columns.iter().find(|column| column.name().as_str() == name).copied();
-        let (ends, launches) = (read("end"), read(LAUNCH));
+        let (ends, launches, threads) = (read("end"), read(LAUNCH), read("globalTid"));
         let proves = |row: usize| {
             let lasts = ends.is_none_or(|ends| ends.get(row).is_some_and(|end| end > starts[row]));
-            lasts && launches.is_none_or(|launches| launches.get(row).is_some_and(|launch| launch != 0))
+            let is_launched =
+                launches.is_none_or(|launches| launches.get(row).is_some_and(|launch| launch != 0));
+            // Processes count their calls apart.
+            lasts && is_launched && threads.is_none_or(|threads| threads.get(row).is_some())
         };
         let order = |one: &u32, other: &u32| {
             let (one, other) = (*one as usize, *other as usize);
@@ -97,11 +100,13 @@ impl Alike {
         (!found.rows.is_empty()).then_some(found)
     }
 
-    /// The first of them, and how many there are beside the first of each set.
+    /// The first row of the file that repeats another, and how many there are beside the first of each set.
     pub(super) fn copies(&self) -> Option<Copies> {
-        let (first, again) = (*self.rows.first()? as usize, *self.rows.get(1)? as usize);
+        let sets = self.begins.iter().enumerate().filter(|(_, begins)| **begins);
+        let pairs = sets.filter_map(|(at, _)| Some((*self.rows.get(at + 1)?, *self.rows.get(at)?)));
+        let (again, first) = pairs.min()?;
         let count = self.begins.iter().filter(|begins| !**begins).count();
-        Some(Copies { first: first + 1, again: again + 1, count })
+        Some(Copies { first: first as usize + 1, again: again as usize + 1, count })
     }
 }
 

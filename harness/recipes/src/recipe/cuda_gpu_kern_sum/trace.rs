@@ -15,12 +15,14 @@ pub fn durations(export: &Export) -> Result<Result<Kernels, String>, ExportError
     let Some(strings) = export.table(&STRING_IDS)? else {
         return Ok(Err("the table of strings is missing, so kernels have no names".to_owned()));
     };
-    let names: HashMap<i64, String> = strings
-        .maybe_ints("id")?
-        .iter()
-        .zip(strings.texts("value")?.iter())
-        .filter_map(|(id, value)| Some((id?, value?.to_owned())))
-        .collect();
+    let mut names: HashMap<i64, String> = HashMap::new();
+    for (id, value) in strings.maybe_ints("id")?.iter().zip(strings.texts("value")?.iter()) {
+        let (Some(id), Some(value)) = (id, value) else { continue };
+        let known = names.entry(id).or_insert_with(|| value.to_owned());
+        if known.as_str() != value {
+            return Ok(Err(format!("string {id} has two texts: of two reports, export it again")));
+        }
+    }
     let mut columns = [const { Vec::new() }; 3];
     for (values, name) in columns.iter_mut().zip(["start", "end", "shortName"]) {
         *values = kernels.maybe_ints(name)?.iter().collect();
@@ -55,6 +57,17 @@ fn gather(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_string_with_two_texts_is_refused() {
+        let made = nsys::testing::Made::begin();
+        made.string(1, "a").kernel((0, 5), 1, 1);
+        let read = || durations(&Export::open(&made.path()).expect("opens")).expect("read");
+        assert!(read().is_ok());
+        made.string(1, "b");
+        let why = read().expect_err("refused");
+        assert_eq!(why, "string 1 has two texts: of two reports, export it again");
+    }
 
     fn gathered(rows: &[(i64, i64, i64)]) -> Result<Kernels, String> {
         let names = HashMap::from([(1, "a".to_owned()), (2, "b".to_owned()), (3, "a".to_owned())]);

@@ -130,7 +130,11 @@ fn run(job: &JobInput) -> Output {
             output.findings.push(Finding::new(kind.code(), why).file(&file.shown));
         };
         if !read.is_complete {
-            find(InspectorFinding::Incomplete, "breaks off before its last line".to_owned());
+            let why = match read.short.first() {
+                Some(first) => format!("lost bytes of files: {}; the first: {first}", read.short.len()),
+                None => "breaks off before its last line, or goes on behind it".to_owned(),
+            };
+            find(InspectorFinding::Incomplete, why);
         }
         if let Some(first) = read.cut.first() {
             let why = format!("files too large to be fetched whole: {}; the first: {first}", read.cut.len());

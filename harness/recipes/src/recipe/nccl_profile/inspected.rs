@@ -160,7 +160,7 @@ mod tests {
     fn ran(ranks: &[String]) -> Output {
         let mut text = "harness-inspector 1\n".to_owned();
         for (at, records) in ranks.iter().enumerate() {
-            text.push_str(&format!("== file n-pid{at}.log 9 9\n{records}\n"));
+            text.push_str(&format!("== file n-pid{at}.log 0 0\n{records}\n"));
         }
         text.push_str("== end\n");
         let folder = tempfile::tempdir().expect("a folder");

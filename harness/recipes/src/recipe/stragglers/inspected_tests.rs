@@ -27,7 +27,7 @@ fn records(rank: u64, late_us: u64, more: &str) -> String {
 fn ran(op: Op, ranks: &[String]) -> Output {
     let files = ranks.iter().enumerate();
     let files: String =
-        files.map(|(at, records)| format!("== file n-pid{at}.log 9 9\n{records}\n")).collect();
+        files.map(|(at, records)| format!("== file n-pid{at}.log 0 0\n{records}\n")).collect();
     let gathered = file_with(&format!("harness-inspector 1\n{files}== end\n"));
     let file = job_file(FileRole::Inspector, gathered.path(), "inspector.txt");
     let workload = nccl_workload(op, &[1 << 20], Some(4));

@@ -273,7 +273,7 @@ mod tests {
         let files: Vec<String> = files
             .iter()
             .enumerate()
-            .map(|(at, file)| format!("== file n{at}-pid7.log 9 9\n{file}\n"))
+            .map(|(at, file)| format!("== file n{at}-pid7.log 0 0\n{file}\n"))
             .collect();
         format!("harness-inspector 1\n{}== end\n", files.concat())
     }
