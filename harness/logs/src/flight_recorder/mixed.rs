@@ -176,7 +176,9 @@ fn older_than_time_out(dumps: &BTreeMap<u64, Dump>) -> Option<String> {
     // Mostly one look is all.
     let first_end = spans.values().map(|(_, newest)| *newest).min()?;
     for (rank, dump) in dumps {
-        let Some((oldest, _)) = spans.get(rank).filter(|(oldest, _)| *oldest > first_end + CLOCKS_NS) else {
+        let Some((oldest, _)) =
+            spans.get(rank).filter(|(oldest, _)| *oldest > first_end.saturating_add(CLOCKS_NS))
+        else {
             continue;
         };
         let time_out = dump.entries.iter().filter_map(|entry| entry.timeout_ms).max();
