@@ -54,6 +54,8 @@ pub(super) struct Entry {
     pub created_ns: Option<u64>,
     /// When the watchdog saw that it was done.
     pub completed_ns: Option<u64>,
+    /// How long its rank waits for the others.
+    pub timeout_ms: Option<u64>,
     pub is_completed: bool,
     /// The watchdog let go of it.
     pub is_retired: bool,
@@ -244,6 +246,7 @@ fn entry(node: Node<'_>) -> Option<Entry> {
         is_p2p,
         created_ns: number("time_created_ns").filter(|ns| *ns > 0),
         completed_ns,
+        timeout_ms: number("timeout_ms").filter(|ms| *ms > 0),
         is_completed: state.as_deref() == Some("completed") || completed_ns.is_some(),
         is_retired: flag("retired") == Some(true),
         is_part: false,

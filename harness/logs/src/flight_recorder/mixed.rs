@@ -6,6 +6,7 @@ use super::dump::{Dump, Entry};
 use crate::text::count;
 use metric::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// No time-out is that long: an entry that is older is of another job.
 const APART_NS: u64 = 12 * 3600 * 1_000_000_000;
@@ -50,8 +51,13 @@ pub(super) fn find(dumps: &BTreeMap<u64, Dump>, copies: &[(u64, String)]) -> Vec
         find(format!(
             "the newest entry of rank {old} is {hours} h older than that of rank {new}: another job"
         ));
+    } else if let Some(message) = older_than_time_out(dumps) {
+        find(message);
     }
     if let Some(message) = impossible_order(dumps) {
+        find(message);
+    }
+    if let Some(message) = other_groups(dumps) {
         find(message);
     }
     found
@@ -155,6 +161,77 @@ fn message(
         "rank {early} completed {operation} #{sequence} of group {group} {apart} s before rank {late} entered {what}: \
          another job, or a clock is off"
     )
+}
+
+/// A rank waits for another no longer than its time-out. Where all that it still holds is newer than the last entry of a
+/// rank of its group by more than that, the other dump was left by an earlier run, whatever numbers stand in both.
+fn older_than_time_out(dumps: &BTreeMap<u64, Dump>) -> Option<String> {
+    let times = |dump: &Dump| {
+        let mut times = dump.entries.iter().filter_map(|entry| entry.created_ns);
+        let first = times.next()?;
+        Some(times.fold((first, first), |(old, new), ns| (old.min(ns), new.max(ns))))
+    };
+    let spans: BTreeMap<u64, (u64, u64)> =
+        dumps.iter().filter_map(|(rank, dump)| Some((*rank, times(dump)?))).collect();
+    // Mostly one look is all.
+    let first_end = spans.values().map(|(_, newest)| *newest).min()?;
+    for (rank, dump) in dumps {
+        let Some((oldest, _)) =
+            spans.get(rank).filter(|(oldest, _)| *oldest > first_end.saturating_add(CLOCKS_NS))
+        else {
+            continue;
+        };
+        let time_out = dump.entries.iter().filter_map(|entry| entry.timeout_ms).max();
+        let time_out = time_out.map_or(APART_NS, |ms| ms.saturating_mul(1_000_000)).max(CLOCKS_NS);
+        let is_stale = |other: &&u64| {
+            let newest = spans.get(*other).map(|(_, newest)| *newest);
+            newest.is_some_and(|newest| newest.saturating_add(time_out).saturating_add(CLOCKS_NS) < *oldest)
+        };
+        let used: BTreeSet<&str> = dump.entries.iter().map(|entry| &*entry.group).collect();
+        let groups = dump.groups.iter().filter(|(name, _)| used.contains(&***name));
+        let stale = groups.flat_map(|(_, group)| group.ranks.iter()).find(is_stale);
+        if let Some((other, (_, newest))) = stale.and_then(|other| spans.get_key_value(other)) {
+            let minutes = (oldest - newest) / 60_000_000_000;
+            return Some(format!(
+                "the newest entry of rank {other} is {minutes} min older than all of rank {rank}, longer than a \
+                 time-out: another job, or a clock is off"
+            ));
+        }
+    }
+    None
+}
+
+/// A name is one group of a rank, and all that it lists have the same list: else they are of different jobs, or made their
+/// groups in another order.
+fn other_groups(dumps: &BTreeMap<u64, Dump>) -> Option<String> {
+    let mut lists: BTreeMap<&str, Vec<(&Rc<[u64]>, u64)>> = BTreeMap::new();
+    for (rank, dump) in dumps {
+        for (name, group) in dump.groups.iter().filter(|(name, _)| !name.is_empty()) {
+            let known = lists.entry(&**name).or_default();
+            if known.iter().all(|(ranks, _)| !is_same(ranks, &group.ranks)) {
+                known.push((&group.ranks, *rank));
+            }
+        }
+    }
+    for (name, lists) in &lists {
+        for (ranks, owner) in lists {
+            let is_other = |rank: &&u64| {
+                let own = dumps.get(*rank).and_then(|dump| dump.groups.get(*name));
+                own.is_some_and(|own| !is_same(ranks, &own.ranks))
+            };
+            if let Some(rank) = ranks.iter().find(is_other) {
+                return Some(format!(
+                    "ranks {owner} and {rank} list other ranks for group {name}: of different jobs"
+                ));
+            }
+        }
+    }
+    None
+}
+
+/// Equal lists are mostly one in memory.
+fn is_same(one: &Rc<[u64]>, other: &Rc<[u64]>) -> bool {
+    Rc::ptr_eq(one, other) || one == other
 }
 
 /// A rank that exchanges nothing may be done with an all_to_all at once.

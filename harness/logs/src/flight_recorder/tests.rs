@@ -384,6 +384,62 @@ fn a_dump_that_an_earlier_run_left_names_no_rank() {
     assert!(!missing(&found), "{found:?}");
 }
 
+/// Their numbers follow one another, so that the older dump seems to have missed the next collective.
+#[test]
+fn a_dump_that_is_older_than_a_time_out_names_no_rank() {
+    const MINUTE: u64 = 60_000_000_000;
+    let waits = dump(WORLD, &[call("0", 3, "all_reduce")]);
+    let after = |minutes: u64| {
+        let mut old = dump(WORLD, &[done(call("0", 2, "all_reduce"))]);
+        let entry = &mut old["entries"][0];
+        let created_ns = entry["time_created_ns"].as_u64().expect("a time");
+        entry["time_created_ns"] = json!(created_ns - minutes * MINUTE);
+        messages(&read(&[(0, waits.clone()), (1, waits.clone()), (2, waits.clone()), (3, old)]))
+    };
+    let expected = "fr-rank-missing: rank 3 did not enter all_reduce #3 of group 0 (g0); ranks 0, 1, 2 wait";
+    assert_eq!(after(9), [expected], "its time-out is 10 minutes, and clocks differ");
+    assert_eq!(
+        after(12),
+        [
+            "fr-mixed-jobs: the newest entry of rank 3 is 12 min older than all of rank 0, longer than a time-out: \
+          another job, or a clock is off"
+        ]
+    );
+}
+
+#[test]
+fn dumps_with_other_ranks_in_one_group_are_not_compared() {
+    let world = WORLD[0];
+    let waits = dump(&[world, ("5", "[0, 1, 2, 3]")], &[A1(), call("0", 2, "all_reduce")]);
+    let odd = dump(&[world, ("5", "[2, 3]")], &[A1()]);
+    let found = messages(&read(&[(0, waits.clone()), (1, waits.clone()), (2, waits), (3, odd)]));
+    assert_eq!(found[0], "fr-mixed-jobs: ranks 0 and 3 list other ranks for group 5: of different jobs");
+    assert!(!found.iter().any(|it| it.starts_with("fr-rank-missing")), "{found:?}");
+}
+
+#[test]
+fn a_dump_of_an_earlier_run_names_no_rank_where_no_number_is_shared() {
+    let waits = dump(WORLD, &[A1(), call("0", 2, "all_reduce")]);
+    let read = |calls: &[Call]| {
+        let mut old = dump(WORLD, calls);
+        for entry in old["entries"].as_array_mut().expect("entries") {
+            let created_ns = entry["time_created_ns"].as_u64().expect("a time") - 300_000_000_000;
+            entry["time_created_ns"] = json!(created_ns);
+            entry["time_discovered_completed_ns"] = json!(created_ns);
+        }
+        messages(&read(&[(0, waits.clone()), (1, waits.clone()), (2, waits.clone()), (3, old)]))
+    };
+    let found = read(&[done(call("0", 9, "all_reduce"))]);
+    assert_eq!(
+        found[0],
+        "fr-mixed-jobs: rank 3 completed all_reduce #9 of group 0 300 s before rank 2 entered #2: another job, or a \
+         clock is off"
+    );
+    // Numbers that go back are of a second communicator of one job.
+    let found = read(&[done(call("0", 9, "all_reduce")), done(call("0", 8, "all_reduce"))]);
+    assert!(!found.iter().any(|it| it.starts_with("fr-mixed-jobs")), "{found:?}");
+}
+
 #[test]
 fn a_dump_of_an_earlier_run_names_no_rank_where_no_number_is_shared() {
     let waits = dump(WORLD, &[A1(), call("0", 2, "all_reduce")]);

@@ -174,6 +174,10 @@ impl Reader {
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             };
+            // Zeros stand where a node that went down, or who cut the file, left no bytes.
+            if piece.text.starts_with('\0') {
+                self.odd.garbled(file, piece.line);
+            }
             let plain = plain(piece.text.trim_end(), begins);
             // Some labels end before the blank that follows them.
             let text = plain.text.strip_prefix(' ').unwrap_or(&plain.text);
@@ -218,6 +222,7 @@ impl Reader {
                 Some(Err(())) if ended => self.odd.garbled(file, line),
                 Some(Err(())) => self.odd.cut(file, line),
                 None if text.starts_with('#') || text.is_empty() => {}
+                None if record::is_tail(text) => self.odd.garbled(file, line),
                 None => self.log.other_lines += 1,
             }
             return;

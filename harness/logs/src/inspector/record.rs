@@ -123,6 +123,14 @@ const LONGEST_NAME: usize = 256;
 /// One of them stands in every record, damaged or not.
 const OWN_KEYS: [&str; 4] = ["_perf\"", "\"dump_stats\"", "\"header\"", "\"proxy_"];
 
+/// Of which the end of a record has one, wherever its beginning was cut off.
+const LATE_KEYS: [&str; 5] = ["\"coll_", "\"p2p_", "\"dump_stats\"", "\"n_ranks\"", "\"hostname\""];
+
+/// Whether a text is the end of a record whose beginning is not there.
+pub(super) fn is_tail(text: &str) -> bool {
+    text.ends_with("}}") && LATE_KEYS.iter().any(|key| text.contains(key))
+}
+
 pub(super) fn parse(text: &str) -> Result<Record<'_>, Unread> {
     let json: RecordJson<'_> = serde_json::from_str(text).map_err(|_| {
         // Job output beside the files has braces, too.

@@ -369,3 +369,19 @@ fn bandwidths_are_compared_with_bytes_time_and_ranks() {
         assert!(!disagrees(&timeless), "{timeless}");
     }
 }
+
+/// A file alone, of which no peer shows what is missing.
+#[test]
+fn a_file_that_lost_its_beginning_or_ends_in_zeros_is_reported() {
+    let expected = ["inspector-garbled: 1 line not readable; the first: 1.log:1"];
+    let whole = [full(1), full(2)].concat();
+    let at = |key: &str| whole.find(key).expect("a key");
+    for cut in [1, at("\"metadata\""), at("\"coll_sn\"")] {
+        let log = read(&[&whole[cut..]]);
+        assert_eq!((messages(&log), log.records), (expected.map(str::to_owned).to_vec(), 1), "{cut}");
+    }
+    // A node that went down leaves zeros where its last lines were to stand.
+    let zeros = format!("{}{}", full(1), "\0".repeat(100));
+    assert_eq!(found(&zeros), ["inspector-garbled: 1 line not readable; the first: 1.log:2"]);
+    assert_eq!(found("other output }}\n"), Vec::<String>::new());
+}

@@ -13,6 +13,7 @@ const SLOW_S: f64 = 2.0;
 
 pub(super) fn add(log: &mut RasLog) {
     let mut found = Vec::new();
+    other_versions(&log.reports, &mut found);
     let last = last_reports(&log.reports);
     let lags = lags(&log.reports);
     for (at, report) in log.reports.iter().enumerate() {
@@ -31,6 +32,19 @@ pub(super) fn add(log: &mut RasLog) {
         found.push(placed(Finding::new("ras-process-dead", message), &event.peer));
     }
     log.findings.extend(found);
+}
+
+/// All processes of a job have the same NCCL.
+fn other_versions(reports: &[Report], found: &mut Vec<Finding>) {
+    let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for report in reports {
+        versions.entry(&report.file).or_default().extend(report.nccl_version.as_deref());
+    }
+    for (file, versions) in versions.into_iter().filter(|(_, versions)| versions.len() > 1) {
+        let versions: Vec<&str> = versions.into_iter().collect();
+        let message = format!("answers of NCCL {}: of different jobs", versions.join(" and "));
+        found.push(Finding::new("ras-contradicts", message).file(file));
+    }
 }
 
 fn key(communicator: &Communicator) -> (&str, Option<&str>) {

@@ -9,7 +9,7 @@ use super::{
 use metric::finding::Finding;
 use serde::Deserialize;
 use serde_json::Number;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The text from its first document on; nothing where it has none. Answers of the protocol may stand before it.
 pub(super) fn begin(text: &str) -> Option<&str> {
@@ -145,8 +145,24 @@ fn add(document: Document, file: &str, log: &mut RasLog) -> Result<(), NotUnders
     for communicator in communicators {
         report.communicators.extend(communicator.checked(file, &mut log.findings));
     }
+    leave_out_doubled(&mut report, &mut log.findings);
     log.reports.push(report);
     Ok(())
+}
+
+/// Of a communicator that is there twice, one is of another answer, and so may all others be.
+fn leave_out_doubled(report: &mut Report, findings: &mut Vec<Finding>) {
+    if let Some(hash) = doubled(&report.communicators) {
+        let message = format!("{hash} is listed twice: two answers in one report, left out");
+        findings.push(Finding::new("ras-contradicts", message).file(&report.file));
+        report.communicators.clear();
+    }
+}
+
+fn doubled(all: &[Communicator]) -> Option<String> {
+    let mut known = BTreeSet::new();
+    let doubled = all.iter().find(|it| !known.insert((it.hash.as_str(), it.secondary_hash.as_deref())));
+    doubled.map(|it| it.hash.clone())
 }
 
 fn owner_of_peer(peer: Peer) -> Owner {

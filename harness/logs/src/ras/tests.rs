@@ -329,3 +329,42 @@ fn several_reports_of_one_file_are_kept_apart() {
     let log = read(&[&format!("{}{}", text("OK", "", ""), text("OK", "", ""))]);
     assert_eq!((log.reports.len(), log.findings.len()), (2, 0));
 }
+
+#[test]
+fn answers_that_ran_into_one_another_name_no_rank() {
+    let behind = "#0-0 (f3) MISMATCH\n  Communicator ranks have different AllReduce operation counts\n  \
+                  15 ranks have launched up to operation 101\n  1 rank has launched up to operation 100\n  \
+                  Rank 3 -- GPU 5 managed by process 41 on node 10.0.0.2\n\n";
+    let (fine, late) = (text("OK", "", ""), text("MISMATCH", "", behind));
+    assert!(codes(&late).contains(&"ras-rank-behind".to_owned()));
+    let table = |text: &str| text[text.find("Communicators...").expect("a table")..].to_owned();
+    let lines = |text: &str| text.split_inclusive('\n').map(str::to_owned).collect::<Vec<_>>();
+    let mut other = lines(&fine).into_iter();
+    let mixed: String =
+        lines(&late).into_iter().flat_map(|line| [Some(line), other.next()]).flatten().collect();
+    // A second answer without its beginning, and one line of each in turn.
+    for text in [format!("{fine}{}", table(&late)), mixed] {
+        let found = messages(&read(&[&text]));
+        assert!(found.iter().any(|it| it.starts_with("ras-contradicts: two answers")), "{found:?}");
+        assert!(!found.iter().any(|it| it.starts_with("ras-rank")), "{found:?}");
+    }
+}
+
+#[test]
+fn answers_of_another_form_or_job_in_one_file_are_no_proof() {
+    let ranks: Vec<String> = (0..4).map(|rank| json_rank(rank, 9)).collect();
+    let json = json("t", 4, &ranks, &[]);
+    let behind = format!("{}{json}", text("OK", "", ""));
+    let expected = "ras-contradicts: JSON behind a text is not read: give each answer a file of its own";
+    assert_eq!(messages(&read(&[&behind])), [expected]);
+    let (head, rest) = json.split_once("\"communicators\": [").expect("a list");
+    let (one, end) = rest.split_once("],\n        \"ras\"").expect("an end");
+    let doubled =
+        format!("{head}\"communicators\": [{one},{one}],\"ras\"{end}").replace("_count\": 1", "_count\": 2");
+    let expected = "ras-contradicts: 0xf31e is listed twice: two answers in one report, left out";
+    assert_eq!(messages(&read(&[&doubled])), [expected]);
+    let other = json.replace("2.28.9", "2.29.2");
+    let expected = "ras-contradicts: answers of NCCL 2.28.9 and 2.29.2: of different jobs";
+    assert_eq!(messages(&read(&[&format!("{json}\n{other}")])), [expected]);
+    assert_eq!(messages(&read(&[&json, &other])), Vec::<String>::new(), "each in a file of its own");
+}

@@ -40,6 +40,12 @@ struct TextReader<'a> {
     current: Option<usize>,
     /// Processes that the report calls dead.
     dead: BTreeSet<Owner>,
+    /// Headings of the report so far, each of which it has once.
+    headings: BTreeSet<&'static str>,
+    /// Whether it has one twice, as where two answers ran into one another.
+    is_mixed: bool,
+    /// Whether JSON stands behind a report.
+    has_json: bool,
     /// The last heading, which counts where a rule stands below it.
     heading: String,
     /// Into what the next `Rank` lines without a number of their own go.
@@ -66,6 +72,9 @@ pub(super) fn read(text: &str, file: &str) -> RasLog {
         known: HashMap::new(),
         current: None,
         dead: BTreeSet::new(),
+        headings: BTreeSet::new(),
+        is_mixed: false,
+        has_json: false,
         heading: String::new(),
         open: Open::Nothing,
         phase: String::new(),
@@ -81,7 +90,7 @@ pub(super) fn read(text: &str, file: &str) -> RasLog {
 impl TextReader<'_> {
     fn line(&mut self, line: &str, number: u64) {
         let bare = line.trim();
-        if self.answer(bare, number) || self.event(bare) {
+        if self.answer(bare, number) || self.event(bare) || self.json(bare, number) {
             return;
         }
         let version = bare.strip_prefix("NCCL version ").or_else(|| bare.strip_prefix("RCCL version "));
@@ -97,6 +106,7 @@ impl TextReader<'_> {
             self.section = Section::Summary;
         } else if let Some(rest) = bare.strip_prefix("Communicators...") {
             self.section = Section::Table;
+            self.is_mixed |= !self.headings.insert("Communicators");
             let seconds = rest.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix("s)"));
             let seconds = seconds.and_then(|seconds| seconds.parse().ok()).filter(|it: &f64| it.is_finite());
             self.report().collection_s = seconds;
@@ -105,6 +115,7 @@ impl TextReader<'_> {
                 self.report().has_end = true;
             }
         } else if !line.starts_with(' ') && matches!(bare, "Errors" | "Warnings") {
+            self.is_mixed |= !self.headings.insert(if bare == "Errors" { "Errors" } else { "Warnings" });
             bare.clone_into(&mut self.heading);
             (self.section, self.open) = (Section::Other, Open::Nothing);
         } else if !line.starts_with(' ') && matches!(bare, "INCOMPLETE" | "DEAD" | "TIMEOUT") {
@@ -156,6 +167,19 @@ impl TextReader<'_> {
         };
         let Some(event) = event() else { return false };
         self.log.events.push(event);
+        true
+    }
+
+    /// The first line of JSON behind a report: what it says would be missing without a sign.
+    fn json(&mut self, bare: &str, number: u64) -> bool {
+        let is_behind = self.report.is_some() || !self.log.reports.is_empty();
+        if !(bare.starts_with('{') && is_behind) {
+            return false;
+        }
+        if !std::mem::replace(&mut self.has_json, true) {
+            let message = "JSON behind a text is not read: give each answer a file of its own";
+            self.log.findings.push(Finding::new("ras-contradicts", message).file(self.file).line(number));
+        }
         true
     }
 
@@ -304,9 +328,16 @@ impl TextReader<'_> {
         self.heading.clear();
         self.known.clear();
         self.dead.clear();
+        self.headings.clear();
         self.current = None;
         let (groups, explained) = (std::mem::take(&mut self.groups), std::mem::take(&mut self.explained));
+        let is_mixed = std::mem::take(&mut self.is_mixed);
         let Some(mut report) = self.report.take() else { return };
+        if is_mixed {
+            let message = "two answers in one report: left out; give each a file of its own";
+            self.log.findings.push(Finding::new("ras-contradicts", message).file(self.file));
+            return;
+        }
         for (group, (_, errors)) in groups {
             let is_explained = |error: &str| {
                 let fault = FAULTS.into_iter().find(|fault| *fault == error);

@@ -3,7 +3,7 @@
 use super::Export;
 use crate::loss::loss;
 use crate::tables::write::{Columns, diagnostics, kernels};
-use crate::tables::{KERNEL, KernelRow, MEMCPY, MEMSET, PROCESSES};
+use crate::tables::{KERNEL, KernelRow, MEMCPY, MEMSET, PROCESSES, RUNTIME};
 use crate::testing::{Made, OTHER_PROCESS, PROCESS, exports};
 use rusqlite::types::Value;
 use std::fs;
@@ -72,6 +72,28 @@ fn kernels_that_merely_look_alike_are_no_copies() {
         made.put(&KERNEL, &numbers.collect::<Vec<_>>());
     }
     assert_eq!(read(&Export::open(&made.path()).expect("opens")), Ok(7));
+}
+
+/// Where all columns were read at once, one that cannot be read hid the copies.
+#[test]
+fn kernels_that_are_there_twice_are_refused_also_where_a_column_cannot_be_read() {
+    let made = Made::begin();
+    let put = |start: i64, launch: i64| {
+        let numbers = [("start", start), ("end", start + 10), ("deviceId", 0), ("streamId", 7)];
+        let mut row: Vec<(&str, Value)> =
+            numbers.into_iter().map(|(name, number)| (name, Value::Integer(number))).collect();
+        row.extend(
+            [("demangledName", 1), ("shortName", 1), ("correlationId", launch)]
+                .map(|(name, number)| (name, Value::Integer(number))),
+        );
+        row.push(("gridX", Value::Text("x".to_owned())));
+        made.put(&KERNEL, &row);
+    };
+    [(0, 1), (20, 2), (0, 3)].into_iter().for_each(|(start, launch)| put(start, launch));
+    assert_eq!(read(&Export::open(&made.path()).expect("opens")), Ok(3));
+    [(20, 2), (0, 3), (0, 3)].into_iter().for_each(|(start, launch)| put(start, launch));
+    let refused = read(&Export::open(&made.path()).expect("opens")).expect_err("refused");
+    assert!(refused.contains("row 4 repeats row 2, 3 such rows"), "{refused}");
 }
 
 #[test]
@@ -152,4 +174,40 @@ fn copies_and_fills_of_memory_that_are_there_twice_are_refused() {
         let refused = read().expect_err("refused");
         assert!(refused.contains("row 3 repeats row 1, 1 such rows"), "{refused}");
     }
+}
+
+#[test]
+fn the_first_repeated_row_of_a_file_is_named_whatever_its_start() {
+    let made = Made::begin();
+    made.kernel((20, 30), 2, 1).kernel((20, 30), 2, 1).kernel((0, 10), 1, 1).kernel((0, 10), 1, 1);
+    made.kernel((20, 30), 2, 1);
+    let refused = read(&Export::open(&made.path()).expect("opens")).expect_err("refused");
+    assert!(refused.contains("row 2 repeats row 1, 3 such rows"), "{refused}");
+}
+
+#[test]
+fn cuda_calls_that_are_there_twice_are_refused() {
+    let made = Made::begin();
+    let put = |correlation: i64, thread: Option<i64>| {
+        let mut row = vec![("start", 0), ("end", 5), ("nameId", 1), ("correlationId", correlation)];
+        row.extend(thread.map(|thread| ("globalTid", thread)));
+        let row: Vec<(&str, Value)> =
+            row.into_iter().map(|(name, number)| (name, Value::Integer(number))).collect();
+        made.put(&RUNTIME, &row);
+    };
+    let read = || {
+        let export = Export::open(&made.path()).expect("opens");
+        let rows = export.columns(&RUNTIME, &["start", "end"]).map_err(|error| error.to_string())?;
+        Ok::<usize, String>(rows.expect("rows").len())
+    };
+    // Other threads, other calls, and two of which the export does not say whose they are.
+    put(1, Some(PROCESS));
+    put(1, Some(OTHER_PROCESS));
+    put(2, Some(PROCESS));
+    put(1, None);
+    put(1, None);
+    assert_eq!(read(), Ok(5));
+    put(2, Some(PROCESS));
+    let refused = read().expect_err("refused");
+    assert!(refused.contains("row 6 repeats row 3, 1 such rows"), "{refused}");
 }

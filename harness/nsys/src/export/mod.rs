@@ -23,7 +23,10 @@ pub use rows::{MaybeInts, Rows};
 pub use shared::Decoded;
 pub use source::{ColumnSource, SourceGuard, register};
 
-use crate::tables::{ColumnSpec, ColumnType, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, PROCESSES, TableSpec};
+use crate::regular_file::CHANGED;
+use crate::tables::{
+    ColumnSpec, ColumnType, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, PROCESSES, RUNTIME, TableSpec,
+};
 use logs::efa_counters::{self, Capture};
 use polars::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -290,7 +293,7 @@ impl Export {
         }
     }
 
-    /// Whether kernels, copies or fills of memory are there twice, or kernels are of another report.
+    /// Whether kernels, copies or fills of memory or CUDA calls are there twice, or kernels are of another report.
     fn contradiction(&self, spec: &'static TableSpec, name: &str, rows: &Rows) -> Option<String> {
         if rows.ints("start").is_err() {
             return None;
@@ -299,15 +302,30 @@ impl Export {
             let find = || self.repeated(spec, name, rows).or_else(|| self.other_processes(name));
             return self.contradiction.get_or_init(find).clone();
         }
-        if *spec == MEMCPY || *spec == MEMSET { self.repeated(spec, name, rows) } else { None }
+        let can_repeat = [&MEMCPY, &MEMSET, &RUNTIME].contains(&spec);
+        if can_repeat { self.repeated(spec, name, rows) } else { None }
     }
 
-    /// All columns are read only where rows are alike in those that were asked for.
+    /// Further columns are read only as long as rows are alike in the others. One that cannot be read shows no difference.
     fn repeated(&self, spec: &'static TableSpec, name: &str, rows: &Rows) -> Option<String> {
-        copies::find(rows)?;
-        let all: Vec<&'static ColumnSpec> = spec.columns.iter().collect();
-        let frame = self.frame(name, &all).ok()??;
-        copies::find(&Rows::new(spec, rows::without_endless(frame))).map(|copies| copies.to_string())
+        let starts = rows.ints("start").ok()?;
+        let mut alike = copies::alike(rows)?;
+        for columns in copies::further(spec, rows) {
+            let frames = match self.frame(name, &columns) {
+                Ok(frame) => vec![frame?],
+                Err(_) if columns.iter().any(|column| column.name == copies::LAUNCH) => return None,
+                Err(_) => columns.iter().filter_map(|column| self.frame(name, &[*column]).ok()?).collect(),
+            };
+            for frame in frames {
+                let mut frame = rows::without_endless(frame);
+                if frame.height() != starts.len() {
+                    return Some(CHANGED.to_owned());
+                }
+                frame.rechunk_mut();
+                alike = alike.narrowed(&frame, starts)?;
+            }
+        }
+        Some(alike.copies()?.to_string())
     }
 
     /// A folder can hold a file of another report. `PROCESSES` lists all processes of a machine.

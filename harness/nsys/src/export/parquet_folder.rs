@@ -1,8 +1,8 @@
 //! Tables of an export into a folder with one Parquet file per table.
 
 use super::{Fault, source, type_of};
-use crate::regular_file;
-use crate::safe_parquet::{self, check_columns, check_frame, guarded, unpacked_limit};
+use crate::regular_file::{self, FileVersion};
+use crate::safe_parquet::{self, check_columns, check_frame, copy_columns, guarded, unpacked_limit};
 use crate::tables::{ColumnSpec, ColumnType};
 use polars::prelude::*;
 use polars_parquet::parquet::metadata::{FileMetadata, SchemaDescriptor};
@@ -31,11 +31,20 @@ fn read(folder: &Path, name: &str, columns: &[&'static ColumnSpec]) -> Result<Op
         Err(error) => return Err(error.into()),
     };
     let asked = |name: &str| columns.iter().any(|column| column.name == name);
-    source::bring(&path, &asked).map_err(Fault::Broken)?;
-    let most = unpacked_limit(file.metadata()?.len());
+    let is_brought = source::bring(&path, &asked).map_err(Fault::Broken)?;
+    let before = file.metadata()?;
+    let most = unpacked_limit(before.len());
     let metadata = safe_parquet::metadata(&mut file).map_err(Fault::Broken)?;
-    check_columns(&mut file, &metadata, asked, most).map_err(|refused| Fault::Broken(refused.why))?;
-    let mut reader = ParquetReader::new(file);
+    let copied = copy_columns(&file, before.len(), &metadata, asked, most);
+    let mut copied = copied.map_err(|refused| Fault::Broken(refused.why))?;
+    // A source may bring other columns for another reader meanwhile.
+    let unchanged = || match is_brought {
+        true => Ok(()),
+        false => FileVersion::from(&before).check(file.metadata()).map_err(Fault::Broken),
+    };
+    unchanged()?;
+    check_columns(&mut copied, &metadata, asked, most).map_err(|refused| Fault::Broken(refused.why))?;
+    let mut reader = ParquetReader::new(copied);
     let raw =
         |name: &str| columns.iter().any(|column| column.kind == ColumnType::Bytes && column.name == name);
     reader.set_metadata(Arc::new(with_bytes(metadata, raw)));
@@ -50,6 +59,7 @@ fn read(folder: &Path, name: &str, columns: &[&'static ColumnSpec]) -> Result<Op
         }
     }
     let frame = reader.with_columns(Some(wanted)).finish()?;
+    unchanged()?;
     check_frame(&frame, most).map_err(|refused| Fault::Broken(refused.why))?;
     let columns: Result<Vec<Column>, Fault> = columns
         .iter()

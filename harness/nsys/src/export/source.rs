@@ -36,13 +36,14 @@ pub fn register(folder: &Path, source: Arc<dyn ColumnSource>) -> SourceGuard {
     SourceGuard(folder.to_owned())
 }
 
-pub(super) fn bring(table: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<(), String> {
+/// Whether the table is one of a source.
+pub(super) fn bring(table: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<bool, String> {
     let source = {
         let sources = SOURCES.read().unwrap_or_else(PoisonError::into_inner);
         let of_table = sources.iter().find(|registered| table.starts_with(&registered.folder));
         of_table.map(|registered| Arc::clone(&registered.source))
     };
-    source.map_or(Ok(()), |source| source.bring(table, wanted))
+    source.map_or(Ok(false), |source| source.bring(table, wanted).map(|()| true))
 }
 
 #[cfg(test)]
@@ -71,8 +72,8 @@ mod tests {
         let noting = Arc::new(Noting::default());
         let guard = register(folder, noting.clone());
         let start = |name: &str| name == "start";
-        bring(&folder.join("r_pqtdir/K.parquet"), &start).expect("brought");
-        bring(Path::new("/nowhere/of/this/test2/K.parquet"), &start).expect("of no source");
+        assert_eq!(bring(&folder.join("r_pqtdir/K.parquet"), &start), Ok(true));
+        assert_eq!(bring(Path::new("/nowhere/of/this/test2/K.parquet"), &start), Ok(false));
         assert_eq!(bring(&folder.join("gone.parquet"), &start), Err("no such object".to_owned()));
         drop(guard);
         bring(&folder.join("gone.parquet"), &start).expect("not known any more");

@@ -1,6 +1,7 @@
 //! Parquet files from untrusted sources: nodes leave them, and bundles bring them. The library that decodes them
 //! trusts their metadata, so a file's footer, page sizes and texts are checked before.
 
+mod copy;
 mod footer;
 mod ranges;
 mod sizes;
@@ -8,6 +9,7 @@ mod sizes;
 mod tests;
 mod thrift;
 
+pub use copy::copy_columns;
 pub use ranges::{TAIL, column_ranges, footer_start};
 pub use sizes::{Refused, UNPACKED, check_columns, check_frame, unpacked_limit};
 

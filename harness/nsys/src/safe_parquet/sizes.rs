@@ -163,7 +163,7 @@ fn width(column: &ColumnChunkMetadata) -> u64 {
     }
 }
 
-fn bounded(taken: u64, more: u64, most: u64) -> Result<u64, Refused> {
+pub(super) fn bounded(taken: u64, more: u64, most: u64) -> Result<u64, Refused> {
     let all = taken.saturating_add(more);
     if all > most {
         let why = format!("unpacks to more than {} MiB, the limit of one table: export it again", most >> 20);

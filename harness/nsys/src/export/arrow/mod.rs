@@ -7,7 +7,7 @@ mod tests;
 
 use super::{Fault, type_of};
 use crate::guarded::guarded;
-use crate::regular_file;
+use crate::regular_file::{self, FileVersion};
 use crate::tables::{ColumnSpec, ColumnType};
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -25,12 +25,15 @@ const TWICE: &str = "a table stands in the file twice: two exports in one";
 /// One file with the streams of all tables.
 pub(super) struct Streams {
     path: PathBuf,
+    /// As it was when it was opened.
+    version: FileVersion,
     /// Tables by name; one without a name cannot be asked for.
     tables: Vec<(String, Stream)>,
 }
 
 impl Streams {
     pub(super) fn open(path: &Path) -> Result<Streams, String> {
+        let version = version(path)?;
         let streams = messages::streams(path)?;
         let tables: Vec<(String, Stream)> =
             streams.into_iter().filter_map(|stream| Some((stream.table.clone()?, stream))).collect();
@@ -41,7 +44,7 @@ impl Streams {
         if tables.is_empty() {
             return Err("Arrow stream without `table_name` in any schema".to_owned());
         }
-        Ok(Streams { path: path.to_owned(), tables })
+        Ok(Streams { path: path.to_owned(), version, tables })
     }
 
     pub(super) fn table(
@@ -50,7 +53,7 @@ impl Streams {
         columns: &[&'static ColumnSpec],
     ) -> Result<Option<DataFrame>, Fault> {
         match self.tables.iter().find(|(table, _)| table == name) {
-            Some((_, stream)) => read(&self.path, stream, columns).map(Some),
+            Some((_, stream)) => read(&self.path, self.version, stream, columns).map(Some),
             None => Ok(None),
         }
     }
@@ -76,18 +79,32 @@ pub(super) fn table_of_folder(
     if !path.try_exists()? {
         return Ok(None);
     }
+    let version = version(&path).map_err(Fault::Broken)?;
     let streams = messages::streams(&path).map_err(Fault::Broken)?;
     match streams.as_slice() {
-        [stream] => read(&path, stream, columns).map(Some),
+        [stream] => read(&path, version, stream, columns).map(Some),
         [] => Err(Fault::Broken("no Arrow schema".to_owned())),
         _ => Err(Fault::Broken(TWICE.to_owned())),
     }
 }
 
 /// The library that decodes batches trusts what schemas say of them, and ends where they lie: here that is an error.
-fn read(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Result<DataFrame, Fault> {
+fn read(
+    path: &Path,
+    version: FileVersion,
+    stream: &Stream,
+    columns: &[&'static ColumnSpec],
+) -> Result<DataFrame, Fault> {
     let decoded = guarded(|| decode(path, stream, columns));
-    decoded.unwrap_or_else(|| Err(Fault::Broken("record batches do not match the schema".to_owned())))
+    let broken = || Err(Fault::Broken("record batches do not match the schema".to_owned()));
+    let frame = decoded.unwrap_or_else(broken)?;
+    version.check(std::fs::metadata(path)).map_err(Fault::Broken)?;
+    Ok(frame)
+}
+
+fn version(path: &Path) -> Result<FileVersion, String> {
+    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    Ok(FileVersion::from(&metadata))
 }
 
 fn decode(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Result<DataFrame, Fault> {

@@ -133,6 +133,20 @@ fn what_is_cut_off_is_an_error_wherever_it_is_cut() {
 }
 
 #[test]
+fn a_file_that_is_replaced_after_it_was_opened_is_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [path, other] = ["r.arrows", "other"].map(|name| folder.path().join(name));
+    for path in [&path, &other] {
+        std::fs::write(path, stream(&kernels())).expect("written");
+    }
+    let export = Export::open(&path).expect("opens");
+    assert!(export.table(&KERNEL).is_ok());
+    std::fs::rename(&other, &path).expect("replaced");
+    let error = export.table(&KERNEL).expect_err("another file").to_string();
+    assert!(error.ends_with("the file changed while it was read"), "{error}");
+}
+
+#[test]
 fn a_file_that_lost_its_end_or_holds_two_exports_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("r.arrows");

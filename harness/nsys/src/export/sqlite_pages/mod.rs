@@ -16,6 +16,7 @@ mod tests;
 mod tree;
 
 use super::{Fault, sqlite, type_of};
+use crate::regular_file::FileVersion;
 use crate::tables::ColumnSpec;
 use file::PageFile;
 use header::Header;
@@ -34,6 +35,8 @@ pub(super) enum Opened {
 pub(super) struct Pages {
     path: PathBuf,
     file: PageFile,
+    /// As it was when it was opened.
+    version: FileVersion,
     schema: schema::Schema,
 }
 
@@ -43,7 +46,8 @@ pub(super) fn open(path: &Path) -> Result<Opened, String> {
         return Ok(Opened::NotPlain(format!("a `{end}` file lies beside it")));
     }
     let file = File::open(path).map_err(|error| error.to_string())?;
-    let length = file.metadata().map_err(|error| error.to_string())?.len();
+    let metadata = file.metadata().map_err(|error| error.to_string())?;
+    let (length, version) = (metadata.len(), FileVersion::from(&metadata));
     let mut head = [0; header::LENGTH];
     file.read_exact_at(&mut head, 0)
         .map_err(|_| format!("truncated: {length} of {} header bytes", header::LENGTH))?;
@@ -53,7 +57,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, String> {
     };
     let schema = schema::Schema::read(&file);
     let schema = schema.map_err(|why| format!("cannot read the list of tables: {why}"))?;
-    Ok(Opened::Plain(Pages { path: path.to_owned(), file, schema }))
+    Ok(Opened::Plain(Pages { path: path.to_owned(), file, version, schema }))
 }
 
 impl Pages {
@@ -61,11 +65,18 @@ impl Pages {
         self.schema.names().map(str::to_owned).collect()
     }
 
+    /// Pages of two versions of a file may look sound together: such a file is an error.
     pub(super) fn table(
         &self,
         name: &str,
         columns: &[&'static ColumnSpec],
     ) -> Result<Option<DataFrame>, Fault> {
+        let read = self.read(name, columns)?;
+        self.version.check(self.file.file.metadata()).map_err(Fault::Broken)?;
+        Ok(read)
+    }
+
+    fn read(&self, name: &str, columns: &[&'static ColumnSpec]) -> Result<Option<DataFrame>, Fault> {
         let mut called = self.schema.called(name);
         let Some(table) = called.next() else { return Ok(None) };
         let made = create::columns(&table.statement).filter(|_| called.next().is_none());
@@ -92,6 +103,9 @@ impl Pages {
 
     fn by_engine(&self, name: &str, columns: &[&'static ColumnSpec]) -> Result<Option<DataFrame>, Fault> {
         let connection = sqlite::open(&self.path).map_err(Fault::Broken)?;
-        sqlite::table(&connection, name, columns)
+        let read = sqlite::table(&connection, name, columns)?;
+        // The engine opens the path, at which another file may lie by now.
+        self.version.check(std::fs::metadata(&self.path)).map_err(Fault::Broken)?;
+        Ok(read)
     }
 }

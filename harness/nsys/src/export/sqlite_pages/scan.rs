@@ -5,6 +5,7 @@ use super::columns::{ColumnBuffer, Filled, Share};
 use super::file::{PageFile, VisitedPages};
 use super::leaf::{ReadError, Reader};
 use super::tree::{self, Branch};
+use crate::regular_file::CHANGED;
 use crate::tables::ColumnType;
 use polars::prelude::*;
 use rayon::prelude::*;
@@ -155,5 +156,5 @@ fn trouble(file: &PageFile, root: u32, wanted: &[Wanted]) -> String {
             Err(ReadError::Miscounted) => break,
         }
     }
-    "the file changed while it was read".to_owned()
+    CHANGED.to_owned()
 }

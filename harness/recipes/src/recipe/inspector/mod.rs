@@ -107,7 +107,15 @@ pub(crate) const FROM_READER: &[FindingKind] = &[
     FindingKind { code: "inspector-no-room", means: Meaning::NoNumber },
     FindingKind { code: "inspector-host-times", means: Meaning::NoNumber },
     FindingKind { code: "inspector-disagrees", means: Meaning::NoNumber },
+    FindingKind { code: "inspector-cut", means: Meaning::NoNumber },
+    FindingKind { code: "inspector-garbled", means: Meaning::NoNumber },
+    FindingKind { code: "inspector-short", means: Meaning::NoNumber },
+    FindingKind { code: "inspector-bare", means: Meaning::NoNumber },
 ];
+
+/// Of files that lack lines: what they count is too low.
+const LACKING: [&str; 5] =
+    ["inspector-cut", "inspector-garbled", "inspector-short", "inspector-bare", "inspector-partial"];
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
@@ -208,7 +216,8 @@ fn op_of(name: &str) -> Option<Op> {
 
 fn add_metrics(job: &JobInput, read: &Gathered, ranks: &Ranks<'_>, output: &mut Output) {
     output.metrics.push(RANKS.of(job.dims(), ranks.members().count() as f64));
-    for (_, member) in ranks.members() {
+    let is_counted = !read.log.findings.iter().any(|finding| LACKING.contains(&finding.code.as_str()));
+    for (_, member) in ranks.members().filter(|_| is_counted) {
         let Some((node, gpu)) = ranks.place(member) else { continue };
         let dims = job.dims().with(Dim::Node, node).with(Dim::Gpu, gpu);
         output.metrics.push(CALLS.of(dims.clone(), member.records as f64));

@@ -94,6 +94,21 @@ fn what_breaks_off_or_is_of_another_size_of_communicator_gives_no_number() {
 }
 
 #[test]
+fn calls_of_a_file_that_is_cut_are_not_counted() {
+    let mut files: Vec<String> = (0..4).map(|rank| records(rank, "AllReduce", MIB, &[10.0; 2])).collect();
+    let whole = files[3].clone();
+    // At its end, and at its beginning.
+    for cut in [&whole[..whole.len() - 20], &whole[20..]] {
+        cut.clone_into(&mut files[3]);
+        let output = output(Op::AllReduce, &gathered(&files, END));
+        assert_eq!(values(&output, "inspector.busbw"), [10.0]);
+        assert_eq!(values(&output, "inspector.calls"), [0.0; 0]);
+        let found = codes(&output);
+        assert!(found.contains(&"inspector-cut") || found.contains(&"inspector-garbled"), "{found:?}");
+    }
+}
+
+#[test]
 fn a_size_of_which_one_rank_lost_all_records_has_no_bandwidth() {
     let mut files: Vec<String> = (0..4).map(|rank| records(rank, "AllReduce", MIB, &[10.0])).collect();
     files[2] = records(2, "AllReduce", 2 * MIB, &[10.0]);

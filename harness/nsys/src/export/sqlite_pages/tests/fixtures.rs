@@ -77,6 +77,16 @@ fn a_file_that_shrinks_while_it_is_open_is_an_error() {
 }
 
 #[test]
+fn a_file_that_is_written_after_it_was_opened_is_an_error() {
+    let (_folder, path) = database(512, &counted(1000, 40));
+    let pages = pages(&path);
+    let file = fs::OpenOptions::new().write(true).open(&path).expect("opens");
+    file.set_modified(std::time::UNIX_EPOCH).expect("set");
+    let why = with_message(pages.table("t", &numbers(&["a"]))).map(|_| ()).expect_err("written");
+    assert_eq!(why, "the file changed while it was read");
+}
+
+#[test]
 fn an_overflow_chain_that_leads_into_itself_or_nowhere_is_damage() {
     let long = counted(1, 5000);
     let (_folder, path) = database(512, &long);
