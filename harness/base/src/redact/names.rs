@@ -1,7 +1,7 @@
 //! Names of things that are secret, and what may stand for a value without being one.
 
 /// Words that make a name secret wherever they stand in it.
-const SECRET_WORDS: [&str; 23] = [
+const SECRET_WORDS: [&str; 25] = [
     "SECRET",
     "CREDENTIAL",
     "CREDENTIALS",
@@ -25,6 +25,8 @@ const SECRET_WORDS: [&str; 23] = [
     "CSRFTOKEN",
     "XSRFTOKEN",
     "CSRFMIDDLEWARETOKEN",
+    "AUTHTOK",
+    "ACTIVATIONKEY",
 ];
 /// Words that make a name secret with whatever stands before them in the same word, such as `PGPASSWORD`.
 const SECRET_ENDS: [&str; 7] =
@@ -36,7 +38,7 @@ const WEB_TOKEN: &str = "JWT";
 /// Every such word holds one of these, and few other names do.
 const MARKS: [&[u8; 2]; 8] = [b"KE", b"SS", b"CR", b"TH", b"PW", b"KI", b"PA", b"WT"];
 /// What stands before `KEY` in names of keys that are secret, in whatever case they are written.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "API",
     "ACCESS",
     "SECRET",
@@ -52,11 +54,63 @@ const KEYS: [&str; 15] = [
     "UNSEAL",
     "PRESHARED",
     "SUBSCRIPTION",
+    "ACTIVATION",
 ];
 /// What stands before `PASS`, `PWD` and `PW` at the end of a name: by themselves these are results of tests, and folders.
-const HAVE_PASSWORDS: [&str; 24] = [
-    "STORAGE", "IPMI", "BMC", "DB", "DATABASE", "MYSQL", "PG", "POSTGRES", "REDIS", "LDAP", "SMTP", "MAIL",
-    "FTP", "SSH", "PROXY", "ADMIN", "ROOT", "USER", "REGISTRY", "BECOME", "SFTP", "SNOWSQL", "VAULT", "BIND",
+const HAVE_PASSWORDS: [&str; 53] = [
+    "STORAGE",
+    "IPMI",
+    "BMC",
+    "DB",
+    "DATABASE",
+    "MYSQL",
+    "PG",
+    "POSTGRES",
+    "REDIS",
+    "LDAP",
+    "SMTP",
+    "MAIL",
+    "FTP",
+    "SSH",
+    "PROXY",
+    "ADMIN",
+    "ROOT",
+    "USER",
+    "REGISTRY",
+    "BECOME",
+    "SFTP",
+    "SNOWSQL",
+    "VAULT",
+    "BIND",
+    "SNMP",
+    "ISCSI",
+    "CHAP",
+    "KEYSTORE",
+    "TRUSTSTORE",
+    "ORACLE",
+    "MSSQL",
+    "SQL",
+    "MONGO",
+    "MONGODB",
+    "RABBITMQ",
+    "GRAFANA",
+    "SUDO",
+    "JUPYTER",
+    "MINIO",
+    "NEXUS",
+    "SLURMDBD",
+    "CIFS",
+    "SMB",
+    "KAFKA",
+    "MQTT",
+    "WIFI",
+    "AUTH",
+    "RC",
+    "REDFISH",
+    "IDRAC",
+    "ILO",
+    "JDBC",
+    "VAR",
 ];
 /// What stands before `PAT`, a personal access token, at the end of a name in small letters.
 const HAVE_PATS: [&str; 6] = ["GITHUB", "GH", "GITLAB", "GIT", "AZURE", "DEVOPS"];
@@ -81,7 +135,10 @@ pub fn is_secret_name(name: &str) -> Option<bool> {
         return Some(false);
     }
     let pair = |one: &str, other: &str| words.windows(2).any(|two| two[0] == one && two[1] == other);
-    if KEYS.iter().any(|kind| pair(kind, "KEY")) || (pair("CLIENT", "KEY") && pair("KEY", "DATA")) {
+    if KEYS.iter().any(|kind| pair(kind, "KEY"))
+        || (pair("CLIENT", "KEY") && pair("KEY", "DATA"))
+        || pair("PASS", "PHRASE")
+    {
         return Some(false);
     }
     if let [.., whose, last] = words.as_slice()

@@ -166,6 +166,14 @@ fn names_that_only_resemble_the_new_ones_stay() {
         "nvidia-smi -i 0 -q -d CLOCK; docker run -p 8080:80 a; k3s server; curl https://host -o a:b -b jar.txt",
         "git config --global user.name me; the mkpasswd tool; sqlplus / as sysdba",
         "srun --container-image=nvcr.io/a -N 2 -n 16; see https://docs -a one:two; redis-cli config get maxmemory 12",
+        "docker run -u 1000 --name mongo -p 127.0.0.1:27017:27017/tcp mongo; docker run --name mongo -p $PORT:27017 mongo",
+        "kubectl -n mongo patch sts a -p '{\"spec\":{}}'; mkdir -p /a/mongo; mongo --port 27017 host",
+        "iscsiadm -m node -T a -o update -n node.startup -v automatic; the gh secret; glab mr create -t title",
+        "ctr run --user me:group a b; az storage blob list --value a; ipmitool -v -H host; coscmd list",
+        "ceph config-key get a; ceph config-key set a -i /root/a.key; ceph config set osd a 12; vault write auth/a/login role=b",
+        "the pro attach point; username and password are wrong; snmp-server enable traps; the psk of EAP is on; PSK none",
+        "mount.cifs //host/a /mnt -o username=me,vers=3.0; echo a | grep -c su; gluster volume info; enable secret scanning",
+        "AQ is short; pat-na1-east; SK0123; secret_of_a_name; as-is; ak-47; glft-none; hc-ping.com; ops_eyJ",
     ] {
         assert_eq!(Redactor::default().text(text), text);
     }

@@ -113,7 +113,7 @@ fn bearer(rest: &[u8]) -> Option<Found> {
 }
 
 /// Schemes of addresses in which a user without a password is a token. Elsewhere it is a name: `ssh://git@host`.
-const TAKE_TOKENS: [&str; 8] = ["http", "https", "git", "ftp", "ftps", "ws", "wss", "redis"];
+const TAKE_TOKENS: [&str; 9] = ["http", "https", "git", "ftp", "ftps", "ws", "wss", "redis", "nats"];
 
 /// `://user:password@`, or `://token@`
 fn userinfo(before: &[u8], rest: &[u8]) -> Option<Found> {

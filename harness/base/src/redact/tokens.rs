@@ -6,7 +6,7 @@ use super::escapes;
 use super::shapes::{Found, count, has_both_cases, in_address, in_escaped, in_token, in_value, is_word};
 
 /// Beginnings of values that are secret by themselves, and how many characters follow at least.
-const VALUES: [(&str, usize); 77] = [
+const VALUES: [(&str, usize); 103] = [
     ("ghp_", 20),
     ("gho_", 20),
     ("ghu_", 20),
@@ -84,6 +84,32 @@ const VALUES: [(&str, usize); 77] = [
     ("rubygems_", 40),
     ("xkeysib-", 40),
     ("fm2_", 40),
+    ("glsoat-", 16),
+    ("glft-", 16),
+    ("glffct-", 16),
+    ("gloas-", 40),
+    ("glimt-", 16),
+    ("NRAK-", 24),
+    ("NRII-", 24),
+    ("ntn_", 40),
+    ("nfp_", 36),
+    ("CFPAT-", 40),
+    ("tfp_", 40),
+    ("pscale_pw_", 32),
+    ("pscale_tkn_", 32),
+    ("pscale_oauth_", 32),
+    ("phx_", 40),
+    ("jina_", 40),
+    ("csk-", 40),
+    ("apify_api_", 30),
+    ("SWMTKN-1-", 40),
+    ("k8s-aws-v1.", 40),
+    ("dt0c01.", 24),
+    ("ops_eyJ", 100),
+    ("pat-na1-", 32),
+    ("pat-eu1-", 32),
+    ("atlasv1.", 60),
+    ("e2b_", 40),
 ];
 /// Those of which values without a digit are letters of both cases.
 const MAY_HAVE_NO_DIGIT: [&str; 15] = [
@@ -106,16 +132,21 @@ const MAY_HAVE_NO_DIGIT: [&str; 15] = [
 /// Tokens of Hugging Face: exactly so many letters follow, none of which need be a digit.
 const LETTERS: [&str; 2] = ["hf_", "api_org_"];
 const LETTERS_OF_TOKEN: usize = 34;
-/// Ids of keys of AWS, tokens of Replicate and of Databricks: exactly so many characters of one kind follow.
-const EXACT: [(&str, usize, OfKind); 4] = [
+/// Ids of keys of AWS, tokens of Replicate, Databricks, Twilio, Notion and Modal: exactly so many characters of one kind
+/// follow.
+const EXACT: [(&str, usize, OfKind); 8] = [
     ("AKIA", 16, is_upper_or_digit),
     ("ASIA", 16, is_upper_or_digit),
     ("r8_", 37, |byte: u8| byte.is_ascii_alphanumeric()),
     ("dapi", 32, |byte: u8| byte.is_ascii_hexdigit()),
+    ("SK", 32, |byte: u8| byte.is_ascii_hexdigit()),
+    ("secret_", 43, |byte: u8| byte.is_ascii_alphanumeric()),
+    ("ak-", 22, |byte: u8| byte.is_ascii_alphanumeric()),
+    ("as-", 22, |byte: u8| byte.is_ascii_alphanumeric()),
 ];
 type OfKind = fn(u8) -> bool;
 /// Addresses that let everybody in who knows the rest of them.
-const ADDRESSES: [&str; 11] = [
+const ADDRESSES: [&str; 16] = [
     "hooks.slack.com/services/",
     "hooks.slack.com/workflows/",
     "hooks.slack.com/triggers/",
@@ -127,6 +158,11 @@ const ADDRESSES: [&str; 11] = [
     "webhook.office.com/webhookb2/",
     "office.com/webhook/",
     "hooks.zapier.com/hooks/catch/",
+    "events.pagerduty.com/integration/",
+    "hc-ping.com/",
+    "conda.anaconda.org/t/",
+    "open.feishu.cn/open-apis/bot/v2/hook/",
+    "open.larksuite.com/open-apis/bot/v2/hook/",
 ];
 /// How a private key in PEM begins in base64, by its kind: as a Secret of Kubernetes holds it, whatever its name.
 const ENCODED_KEYS: [&str; 6] = [
@@ -138,8 +174,8 @@ const ENCODED_KEYS: [&str; 6] = [
     "LS0tLS1CRUdJTiBQR1AgUFJJVkFU",
 ];
 /// How tokens begin in base64, and how many characters follow at least: those of a session of AWS, keys of Bedrock, logins
-/// of Docker and of NGC, tokens of Artifactory and of Grafana.
-const ENCODED_TOKENS: [(&str, usize); 8] = [
+/// of Docker and of NGC, tokens of Artifactory, of Grafana and of Neptune.
+const ENCODED_TOKENS: [(&str, usize); 9] = [
     ("IQoJb3JpZ2lu", 100),
     ("FwoGZXIvYXdz", 100),
     ("ABSKQmVkcm9ja", 60),
@@ -148,11 +184,15 @@ const ENCODED_TOKENS: [(&str, usize); 8] = [
     ("JG9hdXRodG9rZW46", 20),
     ("cmVmdGtuOj", 40),
     ("eyJrIjoi", 40),
+    ("eyJhcGlfYWRkcmVzcyI6", 40),
 ];
 /// Addresses that a bot's number and its token follow.
 const BOTS: [&str; 2] = ["api.telegram.org/bot", "api.telegram.org/file/bot"];
 /// A credential of munge: whoever has it acts as its user for some minutes.
 const MUNGE: &str = "MUNGE:";
+/// How a key of Ceph begins, and how much base64 follows up to the signs that end it.
+const CEPH_KEY: &str = "AQ";
+const REST_OF_CEPH_KEY: usize = 36;
 /// Lines of a private key of PuTTY follow.
 const PRIVATE_LINES: &str = "Private-Lines: ";
 /// How a part of a web token begins: JSON in base64.
@@ -164,7 +204,7 @@ static BEGINNINGS: [u64; 1024] = beginnings();
 const fn beginnings() -> [u64; 1024] {
     let mut bits = with_first(with_first([0; 1024], &VALUES), &ENCODED_TOKENS);
     bits = with_all(with_all(with_all(bits, &ADDRESSES), &ENCODED_KEYS), &BOTS);
-    bits = with_all(bits, &[MUNGE, PRIVATE_LINES, WEB_TOKEN]);
+    bits = with_all(bits, &[MUNGE, PRIVATE_LINES, WEB_TOKEN, CEPH_KEY]);
     let mut at = 0;
     while at < EXACT.len() {
         bits = with(bits, EXACT[at].0);
@@ -256,6 +296,13 @@ pub(super) fn value(rest: &[u8]) -> Option<Found> {
     if let Some(begin) = ENCODED_KEYS.iter().find(|begin| rest.starts_with(begin.as_bytes())) {
         let (skip, body) = (begin.len(), Some(Body::Wrapped));
         return Some(Found { keep: 0, skip, body, what: "a private key in base64".to_owned() });
+    }
+    if let Some(more) = rest.strip_prefix(CEPH_KEY.as_bytes()) {
+        let in_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+        let is_one = count(more, in_key, REST_OF_CEPH_KEY + 1) == REST_OF_CEPH_KEY
+            && more[REST_OF_CEPH_KEY..].starts_with(b"==");
+        let skip = CEPH_KEY.len() + REST_OF_CEPH_KEY + 2;
+        return is_one.then(|| Found { keep: 0, skip, body: None, what: "a key of Ceph".to_owned() });
     }
     if let Some(more) = rest.strip_prefix(MUNGE.as_bytes()) {
         let (keep, body) = (MUNGE.len(), Some(Body::Of(in_token)));
