@@ -252,6 +252,9 @@ fn password(command: &[u8], mut at: usize, pattern: &str, is_listed: bool) -> Op
             continue;
         }
         if piece.contains('X') && is_behind_flag && is_file(seen) {
+            if seen.ends_with(b";") {
+                return None;
+            }
             is_behind_flag = false;
             continue;
         }
@@ -289,7 +292,7 @@ fn matches(piece: &str, seen: &[u8]) -> bool {
 
 /// Whether what a flag is given is the path of a file, and no password.
 fn is_file(seen: &[u8]) -> bool {
-    let in_path = |byte: &u8| byte.is_ascii_lowercase() || b"/._-".contains(byte);
+    let in_path = |byte: &u8| byte.is_ascii_lowercase() || b"/._-;".contains(byte);
     seen.starts_with(b"/") && seen[1..].contains(&b'/') && seen.iter().all(in_path)
 }
 

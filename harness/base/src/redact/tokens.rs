@@ -105,7 +105,7 @@ const VALUES: [(&str, usize); 103] = [
     ("SWMTKN-1-", 40),
     ("k8s-aws-v1.", 40),
     ("dt0c01.", 24),
-    ("ops_eyJ", 100),
+    ("ops_eyJ", 60),
     ("pat-na1-", 32),
     ("pat-eu1-", 32),
     ("atlasv1.", 60),
