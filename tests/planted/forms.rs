@@ -492,6 +492,19 @@ const UNKNOWN: &[&str] = &[
     "subscription-manager register --activationkey {X}",
     "TF_VAR_pw={X}",
     "rclone rcd --rc-user me --rc-pass {X}",
+    // What flags define, columns, and groups.
+    "psql -v pw={X} -f a.sql",
+    "psql --set=pw={X}",
+    "docker build --build-arg PW={X} .",
+    "sonar-scanner -Dsonar.login={X}",
+    "java -Dorg.a.pw={X} -jar a",
+    "curl -u {X}: https://host",
+    "host:5432:db:me:{X}",
+    "psk=\"{X}\"",
+    "[remote]\ntype = sftp\npass = {L}\n",
+    "chpasswd:\n  expire: false\n  list: |\n    root:{X}\n    me:{X}\nnext: 1",
+    "chpasswd: {list: 'root:{X}'}",
+    "kubectl patch secret a -p '{\"data\":{\"any\":\"{X}\"}}'",
     // Tokens of more services.
     "glft-{L}",
     "NRAK-{L}",
@@ -612,7 +625,7 @@ pub(super) fn not_caught() -> Vec<Form> {
 pub(crate) const UNKNOWN_NOT_CAUGHT: &[(&str, &str)] = &[
     ("with no name beside it", "{X}"),
     ("behind a name that is not English", "Passwort: {X}"),
-    ("in the columns of a `.pgpass`", "host:5432:db:me:{X}"),
+    ("in the columns of a `.pgpass` with another port than 5432", "host:6543:db:me:{X}"),
     ("in the path of an address", "https://host/hooks/{X}"),
     ("behind the column at which a terminal wrapped it", "hf_x1Y2q9W8e7R6t5Z4x1Y2q9W8\n{X}"),
     ("behind more words than a few", "the password that we chose is {X}"),

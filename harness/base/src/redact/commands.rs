@@ -4,6 +4,7 @@
 use super::arguments::begins_command;
 use super::body::Body;
 use super::escapes;
+use super::labels::below;
 use super::names::is_placeholder;
 use super::shapes::{Found, blank_lines, is_no_word, quote};
 
@@ -81,7 +82,13 @@ fn given(before: &[u8], rest: &[u8], flag: &str, value: Value, length: usize) ->
     at += opens;
     at += match value {
         Value::Word | Value::Attached => 0,
-        Value::Behind(sign) => body.seen(more.get(at..)?, 128).iter().position(|byte| *byte == sign)? + 1,
+        Value::Behind(sign) => {
+            let pair = body.seen(more.get(at..)?, 128);
+            let user = pair.iter().position(|byte| *byte == sign)?;
+            // A key in the place of a user, and no password.
+            let is_key = user + 1 == pair.len() && user >= 16 && pair[0] != b'$' && is_no_word(&pair[..user]);
+            if is_key { 0 } else { user + 1 }
+        }
         Value::Source if more.get(at..)?.starts_with(b"pass:") => "pass:".len(),
         Value::Source => return None,
     };
@@ -450,6 +457,36 @@ pub(super) fn cifs(before: &[u8], rest: &[u8]) -> Option<Found> {
     let what = String::from_utf8_lossy(option).into_owned();
     let keep = option.len() + user;
     (!is_placeholder(&seen[user..])).then_some(Found { keep, skip: 0, body: Some(body), what })
+}
+
+/// The users of `chpasswd` of cloud-init, a `user:X` each: `chpasswd: {list: "me:X"}`.
+pub(super) fn users(before: &[u8], rest: &[u8]) -> Option<Found> {
+    const FIELD: &[u8] = b"list";
+    const GROUP: &[u8] = b"chpasswd";
+    const NEAR: usize = 64;
+    rest.strip_prefix(FIELD)?;
+    let near = &before[before.len().saturating_sub(NEAR)..];
+    if !near.windows(GROUP.len()).any(|word| word == GROUP) {
+        return None;
+    }
+    let mut at = FIELD.len();
+    at += quote(&rest[at..]).map_or(0, |(slashes, _)| slashes + 1);
+    at += blanks(rest, at);
+    if rest.get(at) != Some(&b':') {
+        return None;
+    }
+    at += 1;
+    at += blanks(rest, at);
+    let body = if let Some(below) = below(before, &rest[at..]) {
+        at += below.at;
+        Body::Block { indent: below.indent, is_labelled: below.is_labelled }
+    } else {
+        let (slashes, mark) = quote(&rest[at..])?;
+        at += slashes + 1;
+        Body::Quoted { mark, slashes }
+    };
+    let is_value = !is_placeholder(body.seen(&rest[at..], 64));
+    is_value.then(|| Found { keep: at, skip: 0, body: Some(body), what: "chpasswd".to_owned() })
 }
 
 /// `wandb login X`, and `login("X")` of Python.

@@ -31,6 +31,8 @@ const SECRET_WORDS: [&str; 25] = [
 /// Words that make a name secret with whatever stands before them in the same word, such as `PGPASSWORD`.
 const SECRET_ENDS: [&str; 7] =
     ["PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "APIKEY", "STOREPASS", "KEYPASS"];
+/// Ends so, and is a command: what it is given has no such name (`commands::users`).
+const COMMAND: &str = "CHPASSWD";
 /// The same, but that numbers stand for counts: language models have tokens too.
 const TOKEN: &str = "TOKEN";
 /// A signed token, at the end of a name such as `SLURM_JWT`.
@@ -130,7 +132,7 @@ pub fn is_secret_name(name: &str) -> Option<bool> {
     let words = split_words(name.as_bytes());
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
     if SECRET_WORDS.iter().any(|word| has(word))
-        || words.iter().any(|word| SECRET_ENDS.iter().any(|end| word.ends_with(end)))
+        || words.iter().any(|word| word != COMMAND && SECRET_ENDS.iter().any(|end| word.ends_with(end)))
     {
         return Some(false);
     }
@@ -186,8 +188,28 @@ pub(super) fn may_be_folder(name: &str) -> bool {
 /// Whether a name is that of a key that may as well be a file's or a queue's.
 pub(super) fn may_be_key(name: &str) -> bool {
     const WHOSE: [&str; 3] = ["ROUTING", "INTEGRATION", "CERTIFICATE"];
+    if ends_as(name, "psk") {
+        return true;
+    }
+    // Few names end so: no words are made of the others.
+    if !ends_as(name.trim_end_matches(|c: char| !c.is_ascii_alphabetic()), "key") {
+        return false;
+    }
     let words = split_words(name.as_bytes());
     matches!(words.as_slice(), [.., whose, key] if key == "KEY" && WHOSE.contains(&whose.as_str()))
+}
+
+fn ends_as(name: &str, end: &str) -> bool {
+    let from = name.len().checked_sub(end.len());
+    from.and_then(|from| name.as_bytes().get(from..))
+        .is_some_and(|last| last.eq_ignore_ascii_case(end.as_bytes()))
+}
+
+/// Whether a name is that of a password where a command defines it, `-v pw=X`, and elsewhere of a result or of a folder.
+pub(super) fn may_be_defined(name: &str) -> bool {
+    const LAST: [&str; 3] = ["PW", "PWD", "PASS"];
+    LAST.iter().any(|end| ends_as(name, end))
+        && split_words(name.as_bytes()).last().is_some_and(|last| LAST.contains(&last.as_str()))
 }
 
 /// Whether a value is a path, or what a program makes one of.
@@ -197,9 +219,9 @@ pub(super) fn is_path(value: &[u8]) -> bool {
         || value.get(1) == Some(&b':')
 }
 
-/// Whether a name is that of a login in base64, or of how one logs in.
+/// Whether a name is that of a login in base64, of how one logs in, or of a password as rclone stores it.
 pub(super) fn is_login_name(name: &str) -> bool {
-    if ["auth", "_auth"].contains(&name) {
+    if ["auth", "_auth", "pass"].contains(&name) {
         return true;
     }
     let is_one = name.ends_with("_AUTH") || name.ends_with("_AUTH_CONFIG");

@@ -173,6 +173,11 @@ fn names_that_only_resemble_the_new_ones_stay() {
         "ceph config-key get a; ceph config-key set a -i /root/a.key; ceph config set osd a 12; vault write auth/a/login role=b",
         "the pro attach point; username and password are wrong; snmp-server enable traps; the psk of EAP is on; PSK none",
         "mount.cifs //host/a /mnt -o username=me,vers=3.0; echo a | grep -c su; gluster volume info; enable secret scanning",
+        "psql -v ON_ERROR_STOP=1 -v pass=2 -v pwd=/a; docker run -e PWD=/a -e OLD_PWD=/b/c a; awk -v pass=$PASS; java -Dbypass=yes",
+        "p5-001:5432:1301 [0] NCCL INFO a:b:c; docker run -p 5432:5432:5432 a; 12:5432:a:b; \"ports\": \"db:5432:5432\"",
+        "psk = none, key_mgmt=WPA-PSK, psk: disabled; chpasswd: {expire: False}; list: [a, b]; usermod; chpasswd: me",
+        "kubectl patch configmap a -p '{\"data\":{\"any\":\"x1Y2q9W8e7R6t5Z4\"}}'; curl -u $A_LONG_NAME_OF_A_KEY_1: https://host",
+        "n_pass: 12, pass = yes, pass: p5-002-and-p5-003, pass=2026-01-31, rank_pass=ok first_pass=1 torch_elastic_pass=ok",
         "AQ is short; pat-na1-east; SK0123; secret_of_a_name; as-is; ak-47; glft-none; hc-ping.com; ops_eyJ",
     ] {
         assert_eq!(Redactor::default().text(text), text);

@@ -1,6 +1,7 @@
 //! What may stand between a name and its value: signs, words, types, tags, and what opens a list or a group.
 
 use super::body::Body;
+use super::commands::command;
 use super::labels::{below, label};
 use super::names::{is_variable, value_field};
 use super::shapes::{Found, MOST_GAP, blank_lines, count, is_encoded, quote};
@@ -292,6 +293,7 @@ pub(super) fn entry_of_secret(before: &[u8], rest: &[u8]) -> Option<Found> {
     };
     let kinds = |text: &[u8]| (0..text.len()).filter(|from| is_kind(&text[*from..])).collect::<Vec<_>>();
     let is_secret = word != b"data"
+        || command(before).windows(PATCH.len()).any(|words| words == PATCH)
         || says(before, kinds(before).last().copied())
         || says(ahead, kinds(ahead).first().copied());
     is_secret.then(|| Found {
@@ -302,6 +304,8 @@ pub(super) fn entry_of_secret(before: &[u8], rest: &[u8]) -> Option<Found> {
     })
 }
 
+/// A command that is given the fields of a Secret alone.
+const PATCH: &[u8] = b"patch secret";
 /// So much is looked at to see of which kind an object is.
 const SEES_KIND: usize = 1000;
 
