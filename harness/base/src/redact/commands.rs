@@ -17,15 +17,15 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
     flags.peek()?;
     let command = command(before);
     // Behind a label, and not the scheme of an address.
-    let words = || {
-        command
-            .split(|byte| !(byte.is_ascii_alphanumeric() || b"-_:".contains(byte)))
-            .filter_map(|word| word.rsplit(|byte| *byte == b':').next())
-    };
-    let has = |wanted: &str| words().any(|word| wanted.as_bytes() == word);
+    let words: Vec<&[u8]> = command
+        .split(|byte| !(byte.is_ascii_alphanumeric() || b"-_:".contains(byte)))
+        .filter_map(|word| word.rsplit(|byte| *byte == b':').next())
+        .collect();
+    let has = |wanted: &str| words.iter().any(|word| *word == wanted.as_bytes());
     let is_given = |one: &str| match one.strip_prefix('^') {
         Some(program) => begins(command, program.as_bytes()),
-        None => one.split(' ').all(has),
+        None if one.contains(' ') => one.split(' ').all(has),
+        None => has(one),
     };
     let of_command = |programs: &[&str]| programs.iter().any(|one| is_given(one));
     flags

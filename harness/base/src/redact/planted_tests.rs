@@ -233,6 +233,11 @@ fn hostile_texts_take_linear_time() {
         "\"kty\":\"d\":\"",
         "$argon2id$a$",
         "password: ",
+        "mongo -p ",
+        "-v pw=",
+        "a:5432:b:c",
+        "chpasswd:{list: ",
+        "username -a ",
     ] {
         let few = timed(&piece.repeat(100_000 / piece.len()));
         let many = timed(&piece.repeat(800_000 / piece.len()));
