@@ -188,6 +188,7 @@ const WORD_BEHIND_P: &[&str] = &[
     "mosquitto_pub",
     "mosquitto_sub",
     "ssh-keygen",
+    "ipmiutil",
     "apptainer key",
     "singularity key",
 ];
@@ -238,6 +239,9 @@ const WORD_BEHIND_SMALL_P: &[&str] = &[
     "hash-password",
     "check_mysql",
     "landscape-config",
+    "poetry publish",
+    "saa -u",
+    "sum -u",
 ];
 const ATTACHED_TO_P: &[&str] = &[
     "mysql",
@@ -315,7 +319,7 @@ const FLAGS: &[(&str, Value, &[&str])] = &[
     ("-macopt", Value::Behind(b':'), &["openssl"]),
     ("-emp", Value::Word, &["mvn"]),
     ("-ep", Value::Word, &["mvn"]),
-    ("-t", Value::Word, &["doctl", "influx", "codecov", "k3s", "rke2", "auth login"]),
+    ("-t", Value::Word, &["doctl", "influx", "codecov", "k3s", "rke2", "auth login", "^anaconda"]),
     ("-r", Value::Word, &["gitlab-runner", "SUSEConnect"]),
     ("-a", Value::Word, &["ldappasswd"]),
     ("-v", Value::Word, &["iscsiadm password", "glab variable"]),
@@ -329,6 +333,9 @@ const FLAGS: &[(&str, Value, &[&str])] = &[
     ("--body", Value::Word, &["secret"]),
     ("--value", Value::Word, &["put-parameter", "keyvault secret", "glab variable"]),
     ("--plaintext", Value::Word, &["hash-password"]),
+    ("--http-restricted-api", Value::Behind(b'='), &["tritonserver"]),
+    ("--grpc-restricted-protocol", Value::Behind(b'='), &["tritonserver"]),
+    ("-id", Value::Word, &["vault token"]),
     ("--base64", Value::Word, &["secret-set-value"]),
     ("--from-literal", Value::Behind(b'='), &["secret"]),
     ("-U", Value::Behind(b'%'), SAMBA),

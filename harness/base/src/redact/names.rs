@@ -114,6 +114,7 @@ const HAVE_PASSWORDS: [&str; 53] = [
     "JDBC",
     "VAR",
 ];
+const LAST_OF_PASSWORDS: [&str; 3] = ["PASS", "PWD", "PW"];
 /// What stands before `PAT`, a personal access token, at the end of a name in small letters.
 const HAVE_PATS: [&str; 6] = ["GITHUB", "GH", "GITLAB", "GIT", "AZURE", "DEVOPS"];
 /// The one field of a group that holds what the group's name says.
@@ -144,8 +145,16 @@ pub fn is_secret_name(name: &str) -> Option<bool> {
         return Some(false);
     }
     if let [.., whose, last] = words.as_slice()
-        && matches!(last.as_str(), "PASS" | "PWD" | "PW")
+        && LAST_OF_PASSWORDS.contains(&last.as_str())
         && (HAVE_PASSWORDS.contains(&whose.as_str()) || words[0] == "RCLONE")
+    {
+        return Some(false);
+    }
+    // The same as one word: `dbpass`, `IPMIPASS`. A `.pgpass` is a file.
+    if let Some(last) = words.last()
+        && let Some(whose) = LAST_OF_PASSWORDS.iter().find_map(|end| last.strip_suffix(*end))
+        && whose != "PG"
+        && HAVE_PASSWORDS.contains(&whose)
     {
         return Some(false);
     }
@@ -207,9 +216,9 @@ fn ends_as(name: &str, end: &str) -> bool {
 
 /// Whether a name is that of a password where a command defines it, `-v pw=X`, and elsewhere of a result or of a folder.
 pub(super) fn may_be_defined(name: &str) -> bool {
-    const LAST: [&str; 3] = ["PW", "PWD", "PASS"];
-    LAST.iter().any(|end| ends_as(name, end))
-        && split_words(name.as_bytes()).last().is_some_and(|last| LAST.contains(&last.as_str()))
+    let is_last = |word: &String| LAST_OF_PASSWORDS.contains(&word.as_str());
+    LAST_OF_PASSWORDS.iter().any(|end| ends_as(name, end))
+        && split_words(name.as_bytes()).last().is_some_and(is_last)
 }
 
 /// Whether a value is a path, or what a program makes one of.
@@ -317,6 +326,8 @@ mod tests {
             assert_eq!(is_secret_name(&format!("my_{kind}_PASS")), Some(false), "{kind}");
             assert_eq!(is_secret_name(&format!("{kind}_PWD")), Some(false), "{kind}");
             assert_eq!(is_secret_name(&format!("{kind}_pw")), Some(false), "{kind}");
+            let joined = format!("{kind}pass").to_lowercase();
+            assert_eq!(is_secret_name(&joined), (kind != "PG").then_some(false), "{kind}");
         }
         for name in ["GITHUB_PAT", "MY_SITE_PAT", "github_pat", "azure-pat"] {
             assert_eq!(is_secret_name(name), Some(false), "{name}");
@@ -337,6 +348,10 @@ mod tests {
             "across",
             "PWD",
             "ALL_PASS",
+            "OLDPWD",
+            "bypass",
+            "compass",
+            "chpasswd",
         ] {
             assert_eq!(is_secret_name(name), None, "{name}");
         }

@@ -178,6 +178,8 @@ fn names_that_only_resemble_the_new_ones_stay() {
         "psk = none, key_mgmt=WPA-PSK, psk: disabled; chpasswd: {expire: False}; list: [a, b]; usermod; chpasswd: me",
         "kubectl patch configmap a -p '{\"data\":{\"any\":\"x1Y2q9W8e7R6t5Z4\"}}'; curl -u $A_LONG_NAME_OF_A_KEY_1: https://host",
         "n_pass: 12, pass = yes, pass: p5-002-and-p5-003, pass=2026-01-31, rank_pass=ok first_pass=1 torch_elastic_pass=ok",
+        "auth=('me', password), login('me', ''), HTTPBasicAuth(user, None), author('a', 'b'), login(url), auth(a), auth = (a, b)",
+        "basic authentication12, Basic AllReduceTest1, sum -u 1 -i; the sum -p 8; nv set interface eth0 mtu 9216; maas login is",
         "AQ is short; pat-na1-east; SK0123; secret_of_a_name; as-is; ak-47; glft-none; hc-ping.com; ops_eyJ",
     ] {
         assert_eq!(Redactor::default().text(text), text);
@@ -238,6 +240,7 @@ fn hostile_texts_take_linear_time() {
         "a:5432:b:c",
         "chpasswd:{list: ",
         "username -a ",
+        "auth=('a',",
     ] {
         let few = timed(&piece.repeat(100_000 / piece.len()));
         let many = timed(&piece.repeat(800_000 / piece.len()));

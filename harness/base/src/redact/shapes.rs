@@ -10,8 +10,8 @@ use super::names::{
     may_be_defined, may_be_folder, may_be_key,
 };
 use super::values::{
-    annotation, compound, entry_of_secret, escaped_separator, field, is_named_key, is_type, loosely,
-    names_pair, opening, opens_group, opens_list, opens_subscript, paired, string_prefix, tag,
+    annotation, compound, entry_of_secret, escaped_separator, field, is_named_key, is_type, login_pair,
+    loosely, names_pair, opening, opens_group, opens_list, opens_subscript, paired, string_prefix, tag,
 };
 use super::{commands, escapes, keys, letters, tokens, wide};
 
@@ -55,6 +55,7 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
             .or_else(|| commands::login(before, rest))
             .or_else(|| commands::piped(rest))
             .or_else(|| commands::users(before, rest))
+            .or_else(|| login_pair(rest))
             .or_else(|| entry_of_secret(before, rest)),
     }
 }
@@ -96,11 +97,13 @@ pub(super) fn is_no_word(text: &[u8]) -> bool {
 }
 
 fn bearer(rest: &[u8]) -> Option<Found> {
-    const SCHEMES: [&str; 3] = ["bearer", "negotiate", "ntlm"];
+    const BASIC: &str = "basic";
+    const SCHEMES: [&str; 4] = ["bearer", "negotiate", "ntlm", BASIC];
     let begins = |scheme: &&&str| {
         rest.get(..scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme.as_bytes()))
     };
-    let word = SCHEMES.iter().find(begins)?.len();
+    let scheme = SCHEMES.iter().find(begins)?;
+    let word = scheme.len();
     let marks = |at: usize| rest.get(at..).and_then(quote).map_or(0, |(slashes, _)| slashes + 1);
     let closed = word + marks(word);
     let separator = closed + count(&rest[closed..], |byte| matches!(byte, b':' | b'='), 1);
@@ -108,7 +111,10 @@ fn bearer(rest: &[u8]) -> Option<Found> {
     let keep = blanks + if blanks > closed { marks(blanks) } else { 0 };
     let token = &rest[keep..];
     let seen = count(token, in_token, 64);
-    let is_one = blanks > closed && seen >= 12 && is_no_word(&token[..seen]);
+    // What is basic may be anything: a login is known by the signs at the end of base64.
+    let is_login = || is_encoded(&token[..seen]) && (seen == 64 || token[..seen].ends_with(b"="));
+    let is_one =
+        blanks > closed && seen >= 12 && is_no_word(&token[..seen]) && (*scheme != BASIC || is_login());
     let body = Some(Body::Of(in_token));
     is_one.then(|| Found { keep, skip: 0, body, what: "Bearer ...".to_owned() })
 }

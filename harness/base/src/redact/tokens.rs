@@ -174,8 +174,8 @@ const ENCODED_KEYS: [&str; 6] = [
     "LS0tLS1CRUdJTiBQR1AgUFJJVkFU",
 ];
 /// How tokens begin in base64, and how many characters follow at least: those of a session of AWS, keys of Bedrock, logins
-/// of Docker and of NGC, tokens of Artifactory, of Grafana and of Neptune.
-const ENCODED_TOKENS: [(&str, usize); 9] = [
+/// of Docker, of NGC and of ECR, tokens of Artifactory, of Grafana and of Neptune.
+const ENCODED_TOKENS: [(&str, usize); 10] = [
     ("IQoJb3JpZ2lu", 100),
     ("FwoGZXIvYXdz", 100),
     ("ABSKQmVkcm9ja", 60),
@@ -185,6 +185,7 @@ const ENCODED_TOKENS: [(&str, usize); 9] = [
     ("cmVmdGtuOj", 40),
     ("eyJrIjoi", 40),
     ("eyJhcGlfYWRkcmVzcyI6", 40),
+    ("eyJwYXlsb2FkIjoi", 100),
 ];
 /// Addresses that a bot's number and its token follow.
 const BOTS: [&str; 2] = ["api.telegram.org/bot", "api.telegram.org/file/bot"];
