@@ -13,38 +13,57 @@ use super::shapes::{Found, LOOKS_AHEAD, may_begin, quote};
 /// follow.
 const COMMANDS: &[(&str, &str)] = &[
     ("ConvertTo-SecureString", "X"),
+    ("EAP", "'X'"),
     ("IDENTIFIED", "BY 'X'"),
     ("IDENTIFIED", "WITH * BY 'X'"),
     ("PASSWORD", "'X'"),
+    ("PSK", "'X'"),
     ("SMCIPMITool", "* * X"),
     ("addauth", "digest :X"),
     ("ansible-vault", "encrypt_string X"),
     ("b2", "account authorize * X"),
     ("b2", "authorize-account * X"),
+    ("bindpw", "X"),
     ("bw", "login * X"),
     ("bw", "unlock X"),
     ("cargo", "login X"),
+    ("ceph", "config-key put * X"),
+    ("ceph", "config-key set * X"),
+    ("ceph", "dashboard ac-user-create * X"),
+    ("ceph", "dashboard ac-user-set-password * X"),
     ("cf", "auth * X"),
     ("circleci", "setup X"),
     ("cloudflared", "service install X"),
+    ("com2sec", "* * X"),
     ("composer", "config github-oauth.* X"),
     ("composer", "config gitlab-token.* X"),
     ("composer", "config http-basic.* * X"),
     ("conda", "token set X"),
+    ("createUser", "* * X+"),
     ("dvc", "remote modify * password X"),
     ("dvc", "remote modify * secret_access_key X"),
     ("ejabberdctl", "change_password * * X"),
     ("ejabberdctl", "register * * X"),
+    ("enable", "password 7 X"),
+    ("enable", "secret 0 X"),
+    ("enable", "secret 5 X"),
+    ("enable", "secret 9 X"),
     ("etcdctl", "user add :X"),
     ("expdp", "/X"),
     ("fly", "secrets set =X+"),
     ("flyctl", "secrets set =X+"),
     ("gcloud", "auth activate-refresh-token * X"),
     ("git", "config *.password X"),
+    ("glab", "variable set * X"),
     ("grafana", "cli admin reset-admin-password X"),
     ("grafana-cli", "admin reset-admin-password X"),
     ("impdp", "/X"),
+    ("incominguser", "* X"),
+    ("ipmicfg", "-user add * * X"),
+    ("ipmicfg", "-user setpwd * X"),
     ("ipmitool", "user set password * X"),
+    ("ipmitool", "user test * * X"),
+    ("maas", "login * * X"),
     ("masterauth", "X"),
     ("mc", "admin user add * * X"),
     ("mc", "alias set * * * X"),
@@ -64,12 +83,15 @@ const COMMANDS: &[(&str, &str)] = &[
     ("npm", "config set *_authToken X"),
     ("npm", "config set *_password X"),
     ("nuget", "setapikey X"),
+    ("nv", "set ... *password X"),
     ("openssl", "passwd X"),
+    ("outgoinguser", "* X"),
     ("pdftk", "... input_pw X"),
     ("pdftk", "... owner_pw X"),
     ("pdftk", "... user_pw X"),
     ("poetry", "config http-basic.* * X"),
     ("poetry", "config pypi-token.* X"),
+    ("pro", "attach X"),
     ("prosodyctl", "register * * X"),
     ("pulumi", "config set --secret * X"),
     ("qpdf", "... --encrypt X+"),
@@ -77,6 +99,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("rabbitmqctl", "authenticate_user * X"),
     ("rabbitmqctl", "change_password * X"),
     ("racadm", "... *Password X"),
+    ("radius-server", "host ... key X+"),
+    ("radius-server", "key X+"),
     ("radtest", "* X+"),
     ("rclone", "config ... pass X"),
     ("rclone", "config ... secret_access_key X"),
@@ -86,18 +110,36 @@ const COMMANDS: &[(&str, &str)] = &[
     ("redis-cli", "CONFIG SET requirepass X"),
     ("redis-cli", "config set requirepass X"),
     ("requirepass", "X"),
+    ("rocommunity", "X"),
+    ("rootpw", "X"),
+    ("rwcommunity", "X"),
     ("samba-tool", "user add * X"),
     ("samba-tool", "user create * X"),
     ("send", "X\\r"),
     ("smcipmitool", "* * X"),
+    ("snmp-server", "community X"),
     ("snyk", "auth X"),
     ("sqlldr", "/X"),
     ("sqlplus", "/X"),
+    ("tacacs-server", "host ... key X+"),
+    ("tacacs-server", "key X+"),
+    ("ua", "attach X"),
+    ("username", "... password 0 X"),
+    ("username", "... password 7 X"),
+    ("username", "... secret 0 X"),
+    ("username", "... secret 5 X"),
+    ("username", "... secret 9 X"),
+    ("username", "... secret sha512 X"),
+    ("vastai", "set api-key X"),
     ("vault", "kv patch * =X+"),
     ("vault", "kv put * =X+"),
+    ("vault", "operator rekey X"),
+    ("vault", "operator unseal X"),
     ("vault", "token lookup X"),
     ("vault", "token renew X"),
     ("vault", "token revoke X"),
+    ("vault", "unwrap X"),
+    ("vault", "write secret/* =X+"),
     ("virsh", "secret-set-value * X"),
     ("weka", "user add * * X"),
     ("weka", "user login * X"),
@@ -153,15 +195,15 @@ pub(super) fn find(before: &[u8], rest: &[u8]) -> Option<Found> {
     })
 }
 
-/// Whether a row has no word but its program, and so may be a sentence.
+/// Whether a row may be a sentence: it has no word but its program, or that is an everyday word.
 fn may_be_prose(name: &str, pattern: &str) -> bool {
     let mut pieces = pattern.split(' ');
     let is_any = |piece: &str| piece == "*" || (piece.contains('X') && piece != "'X'");
-    name == "net" || pieces.all(is_any)
+    matches!(name, "net" | "pro" | "ua") || pieces.all(is_any)
 }
 
 /// Whether a command may begin behind these bytes: at the beginning of a line, behind a prompt, a path or a caller.
-fn begins_command(before: &[u8]) -> bool {
+pub(super) fn begins_command(before: &[u8]) -> bool {
     let trimmed = before.trim_ascii_end();
     if trimmed.is_empty() || before.ends_with(b"\n") || before.ends_with(b"\\n") {
         return true;
@@ -211,6 +253,13 @@ fn password(command: &[u8], mut at: usize, pattern: &str, is_listed: bool) -> Op
             is_behind_flag = seen != b"--" && !seen.contains(&b'=');
             continue;
         }
+        if piece.contains('X') && is_behind_flag && is_file(seen) {
+            if seen.ends_with(b";") {
+                return None;
+            }
+            is_behind_flag = false;
+            continue;
+        }
         if piece.contains('X') {
             let keep = begin + value_within(piece, seen, opens > 0)?;
             // Flags may have arguments, and then this is an argument before the password.
@@ -241,6 +290,12 @@ fn matches(piece: &str, seen: &[u8]) -> bool {
         (_, Some(begin)) => seen.starts_with(begin.as_bytes()),
         _ => seen == piece.as_bytes(),
     }
+}
+
+/// Whether what a flag is given is the path of a file, and no password.
+fn is_file(seen: &[u8]) -> bool {
+    let in_path = |byte: &u8| byte.is_ascii_lowercase() || b"/._-;".contains(byte);
+    seen.starts_with(b"/") && seen[1..].contains(&b'/') && seen.iter().all(in_path)
 }
 
 /// Where in a word its password begins, where it has one.

@@ -1,8 +1,10 @@
 //! Passwords that only the command or the file around them shows: `sshpass -p X`, `docker login -p X`, `curl -u user:X`,
 //! and `login me password X` of a `.netrc`.
 
+use super::arguments::begins_command;
 use super::body::Body;
 use super::escapes;
+use super::labels::below;
 use super::names::is_placeholder;
 use super::shapes::{Found, blank_lines, is_no_word, quote};
 
@@ -15,16 +17,36 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
     flags.peek()?;
     let command = command(before);
     // Behind a label, and not the scheme of an address.
-    let words = || {
-        command
-            .split(|byte| !(byte.is_ascii_alphanumeric() || b"-_:".contains(byte)))
-            .filter_map(|word| word.rsplit(|byte| *byte == b':').next())
+    let words: Vec<&[u8]> = command
+        .split(|byte| !(byte.is_ascii_alphanumeric() || b"-_:".contains(byte)))
+        .filter_map(|word| word.rsplit(|byte| *byte == b':').next())
+        .collect();
+    let has = |wanted: &str| words.iter().any(|word| *word == wanted.as_bytes());
+    let is_given = |one: &str| match one.strip_prefix('^') {
+        Some(program) => begins(command, program.as_bytes()),
+        None if one.contains(' ') => one.split(' ').all(has),
+        None => has(one),
     };
-    let of_command =
-        |programs: &[&str]| words().any(|word| programs.iter().any(|one| one.as_bytes() == word));
+    let of_command = |programs: &[&str]| programs.iter().any(|one| is_given(one));
     flags
         .filter(|((_, _, programs), _)| of_command(programs))
         .find_map(|((flag, value, _), length)| given(before, rest, flag, *value, length))
+}
+
+/// Whether a command is one of a program whose name is that of containers, too: `mongo -p X`, not `run --name mongo -p X`.
+fn begins(command: &[u8], program: &[u8]) -> bool {
+    let is_word = |at: &usize| {
+        let more = command[*at..].strip_prefix(program);
+        more.is_some_and(|more| more.first().is_some_and(|next| b" \\\"'".contains(next)))
+    };
+    (0..command.len()).filter(is_word).any(|at| begins_command(&command[..at]))
+}
+
+/// Whether a text is an address that is opened, with the one behind it: `27017:27017`, `127.0.0.1:80:8080/tcp`.
+fn is_port(seen: &[u8]) -> bool {
+    let digits = seen.strip_suffix(b"/tcp").or_else(|| seen.strip_suffix(b"/udp")).unwrap_or(seen);
+    let is_number = |byte: &u8| byte.is_ascii_digit() || b".:-".contains(byte);
+    digits.iter().all(is_number) && (seen.len() < 6 || digits.contains(&b':'))
 }
 
 /// The length of a flag, where it begins here. Those of one letter may be joined: `-su me:X`.
@@ -60,7 +82,13 @@ fn given(before: &[u8], rest: &[u8], flag: &str, value: Value, length: usize) ->
     at += opens;
     at += match value {
         Value::Word | Value::Attached => 0,
-        Value::Behind(sign) => body.seen(more.get(at..)?, 128).iter().position(|byte| *byte == sign)? + 1,
+        Value::Behind(sign) => {
+            let pair = body.seen(more.get(at..)?, 128);
+            let user = pair.iter().position(|byte| *byte == sign)?;
+            // A key in the place of a user, and no password.
+            let is_key = user + 1 == pair.len() && user >= 16 && pair[0] != b'$' && is_no_word(&pair[..user]);
+            if is_key { 0 } else { user + 1 }
+        }
         Value::Source if more.get(at..)?.starts_with(b"pass:") => "pass:".len(),
         Value::Source => return None,
     };
@@ -70,10 +98,9 @@ fn given(before: &[u8], rest: &[u8], flag: &str, value: Value, length: usize) ->
         at += opens;
     }
     let seen = body.seen(more.get(at..)?, 128);
-    let is_port = seen.len() < 6 && seen.iter().all(u8::is_ascii_digit);
     let what = format!("{flag} ...");
     let is_flag = seen.starts_with(b"--");
-    (!is_placeholder(seen) && !is_port && !is_flag).then(|| Found {
+    (!is_placeholder(seen) && !is_port(seen) && !is_flag).then(|| Found {
         keep: length + at,
         skip: 0,
         body: Some(body),
@@ -87,7 +114,7 @@ pub(super) fn blanks(rest: &[u8], at: usize) -> usize {
 }
 
 /// What stands before a place of its own command.
-fn command(before: &[u8]) -> &[u8] {
+pub(super) fn command(before: &[u8]) -> &[u8] {
     let ends = |at: &usize| b"\n;|&".contains(&before[*at]) || before[*at..].starts_with(b"\\n");
     let end = (0..before.len()).rev().find(ends);
     &before[end.map_or(0, |at| at + 1 + usize::from(before[at] == b'\\'))..]
@@ -133,6 +160,19 @@ const SNMP: &[&str] = &[
 const LDAP: &[&str] =
     &["ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldapwhoami", "ldappasswd", "ldapcompare"];
 const HTTPIE: &[&str] = &["http", "https", "xh", "xhs"];
+/// Programs that take the key of a BMC.
+const IPMI: &[&str] = &[
+    "ipmitool",
+    "ipmipower",
+    "ipmi-power",
+    "ipmiconsole",
+    "ipmi-console",
+    "ipmi-chassis",
+    "ipmi-config",
+    "ipmi-sensors",
+    "ipmi-sel",
+    "ipmi-fru",
+];
 const PDF: &[&str] = &["pdftotext", "pdftoppm", "pdftocairo", "pdfinfo", "pdfimages"];
 
 const WORD_BEHIND_P: &[&str] = &[
@@ -148,6 +188,9 @@ const WORD_BEHIND_P: &[&str] = &[
     "mosquitto_pub",
     "mosquitto_sub",
     "ssh-keygen",
+    "ipmiutil",
+    "apptainer key",
+    "singularity key",
 ];
 const WORD_BEHIND_SMALL_P: &[&str] = &[
     "sshpass",
@@ -167,6 +210,9 @@ const WORD_BEHIND_SMALL_P: &[&str] = &[
     "bmc-info",
     "bmc-config",
     "bmc-device",
+    "^mongo",
+    "mongo -u",
+    "mongo --username",
     "mongosh",
     "mongodump",
     "mongorestore",
@@ -192,6 +238,10 @@ const WORD_BEHIND_SMALL_P: &[&str] = &[
     "doveadm",
     "hash-password",
     "check_mysql",
+    "landscape-config",
+    "poetry publish",
+    "saa -u",
+    "sum -u",
 ];
 const ATTACHED_TO_P: &[&str] = &[
     "mysql",
@@ -217,8 +267,8 @@ const ATTACHED_TO_P: &[&str] = &[
     "unrar",
 ];
 
-/// Flags, what each is given, and the words of the commands of which one stands before it. `--password` is known by its
-/// name.
+/// Flags, what each is given, and the words of the commands of which one stands before it, or all where these are several;
+/// `^a`: the command begins with it. `--password` is known by its name.
 const FLAGS: &[(&str, Value, &[&str])] = &[
     ("-pw", Value::Word, &["plink", "pscp", "psftp", "putty", "addprinc", "cpw", "change_password"]),
     ("-P", Value::Word, WORD_BEHIND_P),
@@ -246,7 +296,10 @@ const FLAGS: &[(&str, Value, &[&str])] = &[
     ("--cert", Value::Behind(b':'), &["curl"]),
     ("-b", Value::Behind(b'='), &["curl"]),
     ("--cookie", Value::Behind(b'='), &["curl"]),
-    ("--creds", Value::Behind(b':'), &["skopeo", "podman", "buildah"]),
+    ("--creds", Value::Behind(b':'), &["skopeo", "podman", "buildah", "crictl"]),
+    ("--user", Value::Behind(b':'), &["ctr pull", "ctr push"]),
+    ("-u", Value::Behind(b':'), &["ctr pull", "ctr push"]),
+    ("--auth", Value::Word, &["crictl"]),
     ("--src-creds", Value::Behind(b':'), &["skopeo"]),
     ("--dest-creds", Value::Behind(b':'), &["skopeo"]),
     ("-w", Value::Word, LDAP),
@@ -256,23 +309,33 @@ const FLAGS: &[(&str, Value, &[&str])] = &[
     ("-passout", Value::Source, &["openssl"]),
     ("-pass", Value::Source, &["openssl"]),
     ("-k", Value::Word, &["openssl", "openai"]),
+    ("-k", Value::Word, IPMI),
+    ("-k", Value::Word, &["ossutil", "ossutil64", "obsutil"]),
+    ("-s", Value::Word, &["coscmd"]),
+    ("-y", Value::Word, &["ipmitool"]),
     ("-K", Value::Word, &["openssl", "ccrypt", "swift", "pk12util"]),
     ("-W", Value::Word, &["pk12util"]),
     ("-hmac", Value::Word, &["openssl"]),
     ("-macopt", Value::Behind(b':'), &["openssl"]),
     ("-emp", Value::Word, &["mvn"]),
     ("-ep", Value::Word, &["mvn"]),
-    ("-t", Value::Word, &["doctl", "influx", "codecov", "k3s", "rke2"]),
-    ("-r", Value::Word, &["gitlab-runner"]),
+    ("-t", Value::Word, &["doctl", "influx", "codecov", "k3s", "rke2", "auth login", "^anaconda"]),
+    ("-r", Value::Word, &["gitlab-runner", "SUSEConnect"]),
+    ("-a", Value::Word, &["ldappasswd"]),
+    ("-v", Value::Word, &["iscsiadm password", "glab variable"]),
     ("-C", Value::Word, &["check_snmp"]),
     ("-xp", Value::Word, &["sendemail", "sendEmail"]),
     ("-ap", Value::Word, &["swaks"]),
     ("-upw", Value::Word, PDF),
     ("-opw", Value::Word, PDF),
     ("--key", Value::Word, &["rados", "rbd", "ceph", "s3curl"]),
+    ("-b", Value::Word, &["gh secret"]),
     ("--body", Value::Word, &["secret"]),
-    ("--value", Value::Word, &["put-parameter"]),
+    ("--value", Value::Word, &["put-parameter", "keyvault secret", "glab variable"]),
     ("--plaintext", Value::Word, &["hash-password"]),
+    ("--http-restricted-api", Value::Behind(b'='), &["tritonserver"]),
+    ("--grpc-restricted-protocol", Value::Behind(b'='), &["tritonserver"]),
+    ("-id", Value::Word, &["vault token"]),
     ("--base64", Value::Word, &["secret-set-value"]),
     ("--from-literal", Value::Behind(b'='), &["secret"]),
     ("-U", Value::Behind(b'%'), SAMBA),
@@ -308,7 +371,7 @@ pub(super) fn piped(rest: &[u8]) -> Option<Found> {
 
 const MOST_OF_LINE: usize = 512;
 /// What reads a password from its input.
-const READERS: [&[u8]; 12] = [
+const READERS: [&[u8]; 22] = [
     b"--password-stdin",
     b"--with-token",
     b"--passphrase-fd 0",
@@ -321,6 +384,16 @@ const READERS: [&[u8]; 12] = [
     b"chpasswd",
     b"kinit ",
     b"cryptsetup ",
+    b"| su ",
+    b"--passphrase-fd=0",
+    b"password_stdin",
+    b"devops login",
+    b"create secret ",
+    b"gh secret set",
+    b"secrets create ",
+    b"versions add ",
+    b"docker secret create ",
+    b"podman secret create ",
 ];
 
 /// `sudo -S true <<< X`
@@ -375,15 +448,52 @@ pub(super) fn htpasswd(rest: &[u8]) -> Option<Found> {
     None
 }
 
-/// `pass=X` of a mount with cifs, on the line of its command or of `/etc/fstab`.
+/// `pass=X` or `user=me%X` of a mount with cifs, on the line of its command or of `/etc/fstab`.
 pub(super) fn cifs(before: &[u8], rest: &[u8]) -> Option<Found> {
-    let more = rest.strip_prefix(b"pass=")?;
+    const OPTIONS: [&[u8]; 3] = [b"pass=", b"user=", b"username="];
+    let option = OPTIONS.into_iter().find(|option| rest.starts_with(option))?;
     let is_option = before.last().is_some_and(|last| b", \t\"'".contains(last));
     let is_cifs = command(before).windows(4).any(|word| word == b"cifs");
+    if !is_option || !is_cifs {
+        return None;
+    }
     let body = Body::Plain { in_list: true };
-    let is_value = is_option && is_cifs && !is_placeholder(body.seen(more, 64));
-    let what = "pass=".to_owned();
-    is_value.then_some(Found { keep: what.len(), skip: 0, body: Some(body), what })
+    let seen = body.seen(&rest[option.len()..], 128);
+    let is_user = option != OPTIONS[0];
+    let user = if is_user { seen.iter().position(|byte| *byte == b'%')? + 1 } else { 0 };
+    let what = String::from_utf8_lossy(option).into_owned();
+    let keep = option.len() + user;
+    (!is_placeholder(&seen[user..])).then_some(Found { keep, skip: 0, body: Some(body), what })
+}
+
+/// The users of `chpasswd` of cloud-init, a `user:X` each: `chpasswd: {list: "me:X"}`.
+pub(super) fn users(before: &[u8], rest: &[u8]) -> Option<Found> {
+    const FIELD: &[u8] = b"list";
+    const GROUP: &[u8] = b"chpasswd";
+    const NEAR: usize = 64;
+    rest.strip_prefix(FIELD)?;
+    let near = &before[before.len().saturating_sub(NEAR)..];
+    if !near.windows(GROUP.len()).any(|word| word == GROUP) {
+        return None;
+    }
+    let mut at = FIELD.len();
+    at += quote(&rest[at..]).map_or(0, |(slashes, _)| slashes + 1);
+    at += blanks(rest, at);
+    if rest.get(at) != Some(&b':') {
+        return None;
+    }
+    at += 1;
+    at += blanks(rest, at);
+    let body = if let Some(below) = below(before, &rest[at..]) {
+        at += below.at;
+        Body::Block { indent: below.indent, is_labelled: below.is_labelled }
+    } else {
+        let (slashes, mark) = quote(&rest[at..])?;
+        at += slashes + 1;
+        Body::Quoted { mark, slashes }
+    };
+    let is_value = !is_placeholder(body.seen(&rest[at..], 64));
+    is_value.then(|| Found { keep: at, skip: 0, body: Some(body), what: "chpasswd".to_owned() })
 }
 
 /// `wandb login X`, and `login("X")` of Python.

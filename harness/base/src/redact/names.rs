@@ -1,7 +1,7 @@
 //! Names of things that are secret, and what may stand for a value without being one.
 
 /// Words that make a name secret wherever they stand in it.
-const SECRET_WORDS: [&str; 23] = [
+const SECRET_WORDS: [&str; 25] = [
     "SECRET",
     "CREDENTIAL",
     "CREDENTIALS",
@@ -25,10 +25,14 @@ const SECRET_WORDS: [&str; 23] = [
     "CSRFTOKEN",
     "XSRFTOKEN",
     "CSRFMIDDLEWARETOKEN",
+    "AUTHTOK",
+    "ACTIVATIONKEY",
 ];
 /// Words that make a name secret with whatever stands before them in the same word, such as `PGPASSWORD`.
 const SECRET_ENDS: [&str; 7] =
     ["PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "APIKEY", "STOREPASS", "KEYPASS"];
+/// Ends so, and is a command: what it is given has no such name (`commands::users`).
+const COMMAND: &str = "CHPASSWD";
 /// The same, but that numbers stand for counts: language models have tokens too.
 const TOKEN: &str = "TOKEN";
 /// A signed token, at the end of a name such as `SLURM_JWT`.
@@ -36,7 +40,7 @@ const WEB_TOKEN: &str = "JWT";
 /// Every such word holds one of these, and few other names do.
 const MARKS: [&[u8; 2]; 8] = [b"KE", b"SS", b"CR", b"TH", b"PW", b"KI", b"PA", b"WT"];
 /// What stands before `KEY` in names of keys that are secret, in whatever case they are written.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "API",
     "ACCESS",
     "SECRET",
@@ -52,12 +56,65 @@ const KEYS: [&str; 15] = [
     "UNSEAL",
     "PRESHARED",
     "SUBSCRIPTION",
+    "ACTIVATION",
 ];
 /// What stands before `PASS`, `PWD` and `PW` at the end of a name: by themselves these are results of tests, and folders.
-const HAVE_PASSWORDS: [&str; 24] = [
-    "STORAGE", "IPMI", "BMC", "DB", "DATABASE", "MYSQL", "PG", "POSTGRES", "REDIS", "LDAP", "SMTP", "MAIL",
-    "FTP", "SSH", "PROXY", "ADMIN", "ROOT", "USER", "REGISTRY", "BECOME", "SFTP", "SNOWSQL", "VAULT", "BIND",
+const HAVE_PASSWORDS: [&str; 53] = [
+    "STORAGE",
+    "IPMI",
+    "BMC",
+    "DB",
+    "DATABASE",
+    "MYSQL",
+    "PG",
+    "POSTGRES",
+    "REDIS",
+    "LDAP",
+    "SMTP",
+    "MAIL",
+    "FTP",
+    "SSH",
+    "PROXY",
+    "ADMIN",
+    "ROOT",
+    "USER",
+    "REGISTRY",
+    "BECOME",
+    "SFTP",
+    "SNOWSQL",
+    "VAULT",
+    "BIND",
+    "SNMP",
+    "ISCSI",
+    "CHAP",
+    "KEYSTORE",
+    "TRUSTSTORE",
+    "ORACLE",
+    "MSSQL",
+    "SQL",
+    "MONGO",
+    "MONGODB",
+    "RABBITMQ",
+    "GRAFANA",
+    "SUDO",
+    "JUPYTER",
+    "MINIO",
+    "NEXUS",
+    "SLURMDBD",
+    "CIFS",
+    "SMB",
+    "KAFKA",
+    "MQTT",
+    "WIFI",
+    "AUTH",
+    "RC",
+    "REDFISH",
+    "IDRAC",
+    "ILO",
+    "JDBC",
+    "VAR",
 ];
+const LAST_OF_PASSWORDS: [&str; 3] = ["PASS", "PWD", "PW"];
 /// What stands before `PAT`, a personal access token, at the end of a name in small letters.
 const HAVE_PATS: [&str; 6] = ["GITHUB", "GH", "GITLAB", "GIT", "AZURE", "DEVOPS"];
 /// The one field of a group that holds what the group's name says.
@@ -76,17 +133,28 @@ pub fn is_secret_name(name: &str) -> Option<bool> {
     let words = split_words(name.as_bytes());
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
     if SECRET_WORDS.iter().any(|word| has(word))
-        || words.iter().any(|word| SECRET_ENDS.iter().any(|end| word.ends_with(end)))
+        || words.iter().any(|word| word != COMMAND && SECRET_ENDS.iter().any(|end| word.ends_with(end)))
     {
         return Some(false);
     }
     let pair = |one: &str, other: &str| words.windows(2).any(|two| two[0] == one && two[1] == other);
-    if KEYS.iter().any(|kind| pair(kind, "KEY")) || (pair("CLIENT", "KEY") && pair("KEY", "DATA")) {
+    if KEYS.iter().any(|kind| pair(kind, "KEY"))
+        || (pair("CLIENT", "KEY") && pair("KEY", "DATA"))
+        || pair("PASS", "PHRASE")
+    {
         return Some(false);
     }
     if let [.., whose, last] = words.as_slice()
-        && matches!(last.as_str(), "PASS" | "PWD" | "PW")
+        && LAST_OF_PASSWORDS.contains(&last.as_str())
         && (HAVE_PASSWORDS.contains(&whose.as_str()) || words[0] == "RCLONE")
+    {
+        return Some(false);
+    }
+    // The same as one word: `dbpass`, `IPMIPASS`. A `.pgpass` is a file.
+    if let Some(last) = words.last()
+        && let Some(whose) = LAST_OF_PASSWORDS.iter().find_map(|end| last.strip_suffix(*end))
+        && whose != "PG"
+        && HAVE_PASSWORDS.contains(&whose)
     {
         return Some(false);
     }
@@ -129,8 +197,28 @@ pub(super) fn may_be_folder(name: &str) -> bool {
 /// Whether a name is that of a key that may as well be a file's or a queue's.
 pub(super) fn may_be_key(name: &str) -> bool {
     const WHOSE: [&str; 3] = ["ROUTING", "INTEGRATION", "CERTIFICATE"];
+    if ends_as(name, "psk") {
+        return true;
+    }
+    // Few names end so: no words are made of the others.
+    if !ends_as(name.trim_end_matches(|c: char| !c.is_ascii_alphabetic()), "key") {
+        return false;
+    }
     let words = split_words(name.as_bytes());
     matches!(words.as_slice(), [.., whose, key] if key == "KEY" && WHOSE.contains(&whose.as_str()))
+}
+
+fn ends_as(name: &str, end: &str) -> bool {
+    let from = name.len().checked_sub(end.len());
+    from.and_then(|from| name.as_bytes().get(from..))
+        .is_some_and(|last| last.eq_ignore_ascii_case(end.as_bytes()))
+}
+
+/// Whether a name is that of a password where a command defines it, `-v pw=X`, and elsewhere of a result or of a folder.
+pub(super) fn may_be_defined(name: &str) -> bool {
+    let is_last = |word: &String| LAST_OF_PASSWORDS.contains(&word.as_str());
+    LAST_OF_PASSWORDS.iter().any(|end| ends_as(name, end))
+        && split_words(name.as_bytes()).last().is_some_and(is_last)
 }
 
 /// Whether a value is a path, or what a program makes one of.
@@ -140,9 +228,9 @@ pub(super) fn is_path(value: &[u8]) -> bool {
         || value.get(1) == Some(&b':')
 }
 
-/// Whether a name is that of a login in base64, or of how one logs in.
+/// Whether a name is that of a login in base64, of how one logs in, or of a password as rclone stores it.
 pub(super) fn is_login_name(name: &str) -> bool {
-    if ["auth", "_auth"].contains(&name) {
+    if ["auth", "_auth", "pass"].contains(&name) {
         return true;
     }
     let is_one = name.ends_with("_AUTH") || name.ends_with("_AUTH_CONFIG");
@@ -238,6 +326,8 @@ mod tests {
             assert_eq!(is_secret_name(&format!("my_{kind}_PASS")), Some(false), "{kind}");
             assert_eq!(is_secret_name(&format!("{kind}_PWD")), Some(false), "{kind}");
             assert_eq!(is_secret_name(&format!("{kind}_pw")), Some(false), "{kind}");
+            let joined = format!("{kind}pass").to_lowercase();
+            assert_eq!(is_secret_name(&joined), (kind != "PG").then_some(false), "{kind}");
         }
         for name in ["GITHUB_PAT", "MY_SITE_PAT", "github_pat", "azure-pat"] {
             assert_eq!(is_secret_name(name), Some(false), "{name}");
@@ -258,6 +348,10 @@ mod tests {
             "across",
             "PWD",
             "ALL_PASS",
+            "OLDPWD",
+            "bypass",
+            "compass",
+            "chpasswd",
         ] {
             assert_eq!(is_secret_name(name), None, "{name}");
         }

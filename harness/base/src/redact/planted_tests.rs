@@ -166,6 +166,21 @@ fn names_that_only_resemble_the_new_ones_stay() {
         "nvidia-smi -i 0 -q -d CLOCK; docker run -p 8080:80 a; k3s server; curl https://host -o a:b -b jar.txt",
         "git config --global user.name me; the mkpasswd tool; sqlplus / as sysdba",
         "srun --container-image=nvcr.io/a -N 2 -n 16; see https://docs -a one:two; redis-cli config get maxmemory 12",
+        "docker run -u 1000 --name mongo -p 127.0.0.1:27017:27017/tcp mongo; docker run --name mongo -p $PORT:27017 mongo",
+        "kubectl -n mongo patch sts a -p '{\"spec\":{}}'; mkdir -p /a/mongo; mongo --port 27017 host",
+        "iscsiadm -m node -T a -o update -n node.startup -v automatic; the gh secret; glab mr create -t title",
+        "ctr run --user me:group a b; az storage blob list --value a; ipmitool -v -H host; coscmd list",
+        "ceph config-key get a; ceph config-key set a -i /root/a.key; ceph config set osd a 12; vault write auth/a/login role=b",
+        "the pro attach point; username and password are wrong; snmp-server enable traps; the psk of EAP is on; PSK none",
+        "mount.cifs //host/a /mnt -o username=me,vers=3.0; echo a | grep -c su; gluster volume info; enable secret scanning",
+        "psql -v ON_ERROR_STOP=1 -v pass=2 -v pwd=/a; docker run -e PWD=/a -e OLD_PWD=/b/c a; awk -v pass=$PASS; java -Dbypass=yes",
+        "p5-001:5432:1301 [0] NCCL INFO a:b:c; docker run -p 5432:5432:5432 a; 12:5432:a:b; \"ports\": \"db:5432:5432\"",
+        "psk = none, key_mgmt=WPA-PSK, psk: disabled; chpasswd: {expire: False}; list: [a, b]; usermod; chpasswd: me",
+        "kubectl patch configmap a -p '{\"data\":{\"any\":\"x1Y2q9W8e7R6t5Z4\"}}'; curl -u $A_LONG_NAME_OF_A_KEY_1: https://host",
+        "n_pass: 12, pass = yes, pass: p5-002-and-p5-003, pass=2026-01-31, rank_pass=ok first_pass=1 torch_elastic_pass=ok",
+        "auth=('me', password), login('me', ''), HTTPBasicAuth(user, None), author('a', 'b'), login(url), auth(a), auth = (a, b)",
+        "basic authentication12, Basic AllReduceTest1, sum -u 1 -i; the sum -p 8; nv set interface eth0 mtu 9216; maas login is",
+        "AQ is short; pat-na1-east; SK0123; secret_of_a_name; as-is; ak-47; glft-none; hc-ping.com; ops_eyJ",
     ] {
         assert_eq!(Redactor::default().text(text), text);
     }
@@ -220,6 +235,12 @@ fn hostile_texts_take_linear_time() {
         "\"kty\":\"d\":\"",
         "$argon2id$a$",
         "password: ",
+        "mongo -p ",
+        "-v pw=",
+        "a:5432:b:c",
+        "chpasswd:{list: ",
+        "username -a ",
+        "auth=('a',",
     ] {
         let few = timed(&piece.repeat(100_000 / piece.len()));
         let many = timed(&piece.repeat(800_000 / piece.len()));

@@ -7,11 +7,11 @@ use super::decoded::continued_line;
 use super::labels::below;
 use super::names::{
     is_header, is_login_name, is_number, is_path, is_placeholder, is_secret_name, is_signature, is_variable,
-    may_be_folder, may_be_key,
+    may_be_defined, may_be_folder, may_be_key,
 };
 use super::values::{
-    annotation, compound, entry_of_secret, escaped_separator, field, is_named_key, is_type, loosely,
-    names_pair, opening, opens_group, opens_list, opens_subscript, paired, string_prefix, tag,
+    annotation, compound, entry_of_secret, escaped_separator, field, is_named_key, is_type, login_pair,
+    loosely, names_pair, opening, opens_group, opens_list, opens_subscript, paired, string_prefix, tag,
 };
 use super::{commands, escapes, keys, letters, tokens, wide};
 
@@ -39,7 +39,7 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
     }
     match first {
         b'-' => keys::block(rest).or_else(|| commands::flag(before, rest)),
-        b':' => userinfo(before, rest),
+        b':' => userinfo(before, rest).or_else(|| pgpass(before, rest)),
         b'$' => keys::hash(before, rest),
         b'<' => commands::here_string(before, rest),
         _ => wide::at(before, rest)
@@ -49,11 +49,13 @@ pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
             .or_else(|| keys::labelled(rest))
             .or_else(|| keys::json_secret(before, rest))
             .or_else(|| commands::htpasswd(rest))
+            .or_else(|| commands::cifs(before, rest))
             .or_else(|| named(before, rest))
             .or_else(|| commands::netrc(before, rest))
             .or_else(|| commands::login(before, rest))
             .or_else(|| commands::piped(rest))
-            .or_else(|| commands::cifs(before, rest))
+            .or_else(|| commands::users(before, rest))
+            .or_else(|| login_pair(rest))
             .or_else(|| entry_of_secret(before, rest)),
     }
 }
@@ -95,11 +97,13 @@ pub(super) fn is_no_word(text: &[u8]) -> bool {
 }
 
 fn bearer(rest: &[u8]) -> Option<Found> {
-    const SCHEMES: [&str; 3] = ["bearer", "negotiate", "ntlm"];
+    const BASIC: &str = "basic";
+    const SCHEMES: [&str; 4] = ["bearer", "negotiate", "ntlm", BASIC];
     let begins = |scheme: &&&str| {
         rest.get(..scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme.as_bytes()))
     };
-    let word = SCHEMES.iter().find(begins)?.len();
+    let scheme = SCHEMES.iter().find(begins)?;
+    let word = scheme.len();
     let marks = |at: usize| rest.get(at..).and_then(quote).map_or(0, |(slashes, _)| slashes + 1);
     let closed = word + marks(word);
     let separator = closed + count(&rest[closed..], |byte| matches!(byte, b':' | b'='), 1);
@@ -107,13 +111,16 @@ fn bearer(rest: &[u8]) -> Option<Found> {
     let keep = blanks + if blanks > closed { marks(blanks) } else { 0 };
     let token = &rest[keep..];
     let seen = count(token, in_token, 64);
-    let is_one = blanks > closed && seen >= 12 && is_no_word(&token[..seen]);
+    // What is basic may be anything: a login is known by the signs at the end of base64.
+    let is_login = || is_encoded(&token[..seen]) && (seen == 64 || token[..seen].ends_with(b"="));
+    let is_one =
+        blanks > closed && seen >= 12 && is_no_word(&token[..seen]) && (*scheme != BASIC || is_login());
     let body = Some(Body::Of(in_token));
     is_one.then(|| Found { keep, skip: 0, body, what: "Bearer ...".to_owned() })
 }
 
 /// Schemes of addresses in which a user without a password is a token. Elsewhere it is a name: `ssh://git@host`.
-const TAKE_TOKENS: [&str; 8] = ["http", "https", "git", "ftp", "ftps", "ws", "wss", "redis"];
+const TAKE_TOKENS: [&str; 9] = ["http", "https", "git", "ftp", "ftps", "ws", "wss", "redis", "nats"];
 
 /// `://user:password@`, or `://token@`
 fn userinfo(before: &[u8], rest: &[u8]) -> Option<Found> {
@@ -140,6 +147,28 @@ fn userinfo(before: &[u8], rest: &[u8]) -> Option<Found> {
     Some(Found { keep: 3 + colon + 1, skip: length, body: None, what: "a password in an address".to_owned() })
 }
 
+/// The last column of a `.pgpass`: `host:5432:database:user:X`.
+fn pgpass(before: &[u8], rest: &[u8]) -> Option<Found> {
+    const PORT: &[u8] = b":5432:";
+    let in_column = |byte: u8| byte.is_ascii_graphic() && !b":\"'\\/,;".contains(&byte);
+    if !rest.starts_with(PORT)
+        || !before.last().is_some_and(|last| last.is_ascii_alphanumeric() || *last == b'*')
+    {
+        return None;
+    }
+    let mut at = PORT.len();
+    for _ in ["database", "user"] {
+        let column = count(&rest[at..], in_column, LONGEST_NAME);
+        if column == 0 || rest.get(at + column) != Some(&b':') {
+            return None;
+        }
+        at += column + 1;
+    }
+    let body = Body::Plain { in_list: false };
+    let is_value = !is_placeholder(body.seen(&rest[at..], 64));
+    is_value.then(|| Found { keep: at, skip: 0, body: Some(body), what: ".pgpass".to_owned() })
+}
+
 /// `NAME=value`, `"name": "value"`, `--name value`, `| name | value |`, and the like.
 fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     // In an escaped text a line's end is a letter.
@@ -156,8 +185,11 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     let is_folder = may_be_folder(name);
     // What may as well be a sentence needs a value that is no word.
     let mut is_loose = name.eq_ignore_ascii_case("key") && is_named_key(before) || may_be_key(name);
-    let may_count =
-        is_secret_name(name).or_else(|| (is_login || is_folder || is_loose || signs()).then_some(false))?;
+    let secret = is_secret_name(name);
+    let is_defined = secret.is_none() && is_defined(before, name);
+    let may_count = secret
+        .or_else(|| is_defined.then_some(true))
+        .or_else(|| (is_login || is_folder || is_loose || signs()).then_some(false))?;
     let mut before = before;
     while let Some(plain) = escapes::before_escape(before) {
         before = plain;
@@ -226,6 +258,9 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
         }
         _ => return None,
     };
+    if is_defined && by != b'=' {
+        return None;
+    }
     at += gap(rest.get(at..)?);
     at += continued_line(rest.get(at..)?);
     at += gap(rest.get(at..)?);
@@ -291,10 +326,14 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     if below.is_some() && opens == 0 && (seen.contains(&b':') || seen.starts_with(b"-")) {
         return None;
     }
-    if is_login && !signs() && !is_encoded(seen) {
+    if is_login && !is_defined && !signs() && !is_encoded(seen) {
         return None;
     }
-    if (is_folder || is_loose) && is_path(seen) {
+    // Results of tests have that name, too.
+    if name == "pass" && !is_defined && (by != b'=' || seen.len() < LEAST_OBSCURED) {
+        return None;
+    }
+    if (is_folder || is_loose || is_defined) && is_path(seen) {
         return None;
     }
     // A sentence about the folder.
@@ -311,6 +350,9 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     }
     Some(Found { keep: at, skip: 0, body: Some(body), what: name.to_owned() })
 }
+
+/// So long is a password at least as rclone stores it.
+const LEAST_OBSCURED: usize = 22;
 
 /// Whether the name of another secret follows, with its sign: that one has the value.
 fn begins_with_name(rest: &[u8]) -> bool {
@@ -353,6 +395,23 @@ fn trim_blanks(mut text: &[u8]) -> &[u8] {
 
 fn is_parameter(before: &[u8]) -> bool {
     [b"?".as_slice(), b"&", b"&amp;", b"\\u0026"].iter().any(|mark| before.ends_with(mark))
+}
+
+/// Whether a flag that defines a variable or a property stands before the name of a password: `psql -v pw=X`, `-Da.pw=X`.
+fn is_defined(before: &[u8], name: &str) -> bool {
+    const FLAGS: [&[u8]; 8] =
+        [b"-v", b"-e", b"-var", b"--set", b"--variable", b"--build-arg", b"--env", b"--extra-vars"];
+    if name.ends_with("sonar.login") {
+        return true;
+    }
+    if let Some(property) = name.strip_prefix('D').filter(|_| before.ends_with(b"-")) {
+        return may_be_defined(property);
+    }
+    if !may_be_defined(name) {
+        return false;
+    }
+    let parted = before.iter().rev().take_while(|byte| b"\"'\\ =".contains(byte)).count();
+    parted > 0 && FLAGS.iter().any(|flag| before[..before.len() - parted].ends_with(flag))
 }
 
 /// Whether a shell's command stands before a name, which takes the name and the value as two words.

@@ -6,7 +6,7 @@ use super::escapes;
 use super::shapes::{Found, count, has_both_cases, in_address, in_escaped, in_token, in_value, is_word};
 
 /// Beginnings of values that are secret by themselves, and how many characters follow at least.
-const VALUES: [(&str, usize); 77] = [
+const VALUES: [(&str, usize); 101] = [
     ("ghp_", 20),
     ("gho_", 20),
     ("ghu_", 20),
@@ -84,6 +84,30 @@ const VALUES: [(&str, usize); 77] = [
     ("rubygems_", 40),
     ("xkeysib-", 40),
     ("fm2_", 40),
+    ("glsoat-", 16),
+    ("glft-", 16),
+    ("glffct-", 16),
+    ("gloas-", 40),
+    ("glimt-", 16),
+    ("NRAK-", 24),
+    ("NRII-", 24),
+    ("ntn_", 40),
+    ("nfp_", 36),
+    ("CFPAT-", 40),
+    ("tfp_", 40),
+    ("pscale_pw_", 32),
+    ("pscale_tkn_", 32),
+    ("pscale_oauth_", 32),
+    ("phx_", 40),
+    ("jina_", 40),
+    ("csk-", 40),
+    ("apify_api_", 30),
+    ("SWMTKN-1-", 40),
+    ("k8s-aws-v1.", 40),
+    ("dt0c01.", 24),
+    ("ops_eyJ", 60),
+    ("atlasv1.", 60),
+    ("e2b_", 40),
 ];
 /// Those of which values without a digit are letters of both cases.
 const MAY_HAVE_NO_DIGIT: [&str; 15] = [
@@ -106,16 +130,20 @@ const MAY_HAVE_NO_DIGIT: [&str; 15] = [
 /// Tokens of Hugging Face: exactly so many letters follow, none of which need be a digit.
 const LETTERS: [&str; 2] = ["hf_", "api_org_"];
 const LETTERS_OF_TOKEN: usize = 34;
-/// Ids of keys of AWS, tokens of Replicate and of Databricks: exactly so many characters of one kind follow.
-const EXACT: [(&str, usize, OfKind); 4] = [
+/// Ids of keys of AWS, tokens of Replicate, Databricks, Twilio and Modal: exactly so many characters of one kind
+/// follow.
+const EXACT: [(&str, usize, OfKind); 7] = [
     ("AKIA", 16, is_upper_or_digit),
     ("ASIA", 16, is_upper_or_digit),
     ("r8_", 37, |byte: u8| byte.is_ascii_alphanumeric()),
     ("dapi", 32, |byte: u8| byte.is_ascii_hexdigit()),
+    ("SK", 32, |byte: u8| byte.is_ascii_hexdigit()),
+    ("ak-", 22, |byte: u8| byte.is_ascii_alphanumeric()),
+    ("as-", 22, |byte: u8| byte.is_ascii_alphanumeric()),
 ];
 type OfKind = fn(u8) -> bool;
 /// Addresses that let everybody in who knows the rest of them.
-const ADDRESSES: [&str; 11] = [
+const ADDRESSES: [&str; 16] = [
     "hooks.slack.com/services/",
     "hooks.slack.com/workflows/",
     "hooks.slack.com/triggers/",
@@ -127,6 +155,11 @@ const ADDRESSES: [&str; 11] = [
     "webhook.office.com/webhookb2/",
     "office.com/webhook/",
     "hooks.zapier.com/hooks/catch/",
+    "pagerduty.com/integration/",
+    "hc-ping.com/",
+    "anaconda.org/t/",
+    "feishu.cn/open-apis/bot/v2/hook/",
+    "larksuite.com/open-apis/bot/v2/hook/",
 ];
 /// How a private key in PEM begins in base64, by its kind: as a Secret of Kubernetes holds it, whatever its name.
 const ENCODED_KEYS: [&str; 6] = [
@@ -138,8 +171,8 @@ const ENCODED_KEYS: [&str; 6] = [
     "LS0tLS1CRUdJTiBQR1AgUFJJVkFU",
 ];
 /// How tokens begin in base64, and how many characters follow at least: those of a session of AWS, keys of Bedrock, logins
-/// of Docker and of NGC, tokens of Artifactory and of Grafana.
-const ENCODED_TOKENS: [(&str, usize); 8] = [
+/// of Docker, of NGC and of ECR, tokens of Artifactory, of Grafana and of Neptune.
+const ENCODED_TOKENS: [(&str, usize); 10] = [
     ("IQoJb3JpZ2lu", 100),
     ("FwoGZXIvYXdz", 100),
     ("ABSKQmVkcm9ja", 60),
@@ -148,59 +181,78 @@ const ENCODED_TOKENS: [(&str, usize); 8] = [
     ("JG9hdXRodG9rZW46", 20),
     ("cmVmdGtuOj", 40),
     ("eyJrIjoi", 40),
+    ("eyJhcGlfYWRkcmVzcyI6", 40),
+    ("eyJwYXlsb2FkIjoi", 100),
 ];
 /// Addresses that a bot's number and its token follow.
 const BOTS: [&str; 2] = ["api.telegram.org/bot", "api.telegram.org/file/bot"];
 /// A credential of munge: whoever has it acts as its user for some minutes.
 const MUNGE: &str = "MUNGE:";
+/// How a key of Ceph begins, and how much base64 follows up to the signs that end it.
+const CEPH_KEY: &str = "AQ";
+const REST_OF_CEPH_KEY: usize = 36;
 /// Lines of a private key of PuTTY follow.
 const PRIVATE_LINES: &str = "Private-Lines: ";
 /// How a part of a web token begins: JSON in base64.
 const WEB_TOKEN: &str = "eyJ";
 
-/// A bit for each two bytes with which one of them begins. Few words begin so: the lists are not gone through for the others.
-static BEGINNINGS: [u64; 1024] = beginnings();
+/// Bits for the first two bytes with which one of them begins, and for the second and the third one. Few words begin so:
+/// the lists are not gone through for the others.
+static BEGINNINGS: [[u64; 1024]; 2] = [beginnings(0), beginnings(1)];
 
-const fn beginnings() -> [u64; 1024] {
-    let mut bits = with_first(with_first([0; 1024], &VALUES), &ENCODED_TOKENS);
-    bits = with_all(with_all(with_all(bits, &ADDRESSES), &ENCODED_KEYS), &BOTS);
-    bits = with_all(bits, &[MUNGE, PRIVATE_LINES, WEB_TOKEN]);
+/// Of the two bytes from there on.
+const fn beginnings(from: usize) -> [u64; 1024] {
+    let mut bits = with_first(with_first([0; 1024], &VALUES, from), &ENCODED_TOKENS, from);
+    bits = with_all(with_all(with_all(bits, &ADDRESSES, from), &ENCODED_KEYS, from), &BOTS, from);
+    bits = with_all(bits, &[MUNGE, PRIVATE_LINES, WEB_TOKEN, CEPH_KEY], from);
     let mut at = 0;
     while at < EXACT.len() {
-        bits = with(bits, EXACT[at].0);
+        bits = with(bits, EXACT[at].0, from);
         at += 1;
     }
     bits
 }
 
-const fn with_first(mut bits: [u64; 1024], begins: &[(&str, usize)]) -> [u64; 1024] {
+const fn with_first(mut bits: [u64; 1024], begins: &[(&str, usize)], from: usize) -> [u64; 1024] {
     let mut at = 0;
     while at < begins.len() {
-        bits = with(bits, begins[at].0);
+        bits = with(bits, begins[at].0, from);
         at += 1;
     }
     bits
 }
 
-const fn with_all(mut bits: [u64; 1024], begins: &[&str]) -> [u64; 1024] {
+const fn with_all(mut bits: [u64; 1024], begins: &[&str], from: usize) -> [u64; 1024] {
     let mut at = 0;
     while at < begins.len() {
-        bits = with(bits, begins[at]);
+        bits = with(bits, begins[at], from);
         at += 1;
     }
     bits
 }
 
-const fn with(mut bits: [u64; 1024], begin: &str) -> [u64; 1024] {
-    let pair = (begin.as_bytes()[0] as usize) << 8 | begin.as_bytes()[1] as usize;
-    bits[pair >> 6] |= 1 << (pair & 63);
+const fn with(mut bits: [u64; 1024], begin: &str, from: usize) -> [u64; 1024] {
+    let begin = begin.as_bytes();
+    let row = (begin[from] as usize) << 8;
+    // Any byte may follow where it ends.
+    let is_open = begin.len() == from + 1;
+    let mut last = if is_open { 0 } else { begin[from + 1] as usize };
+    let end = if is_open { 255 } else { last };
+    while last <= end {
+        let pair = row | last;
+        bits[pair >> 6] |= 1 << (pair & 63);
+        last += 1;
+    }
     bits
 }
 
 fn may_begin(rest: &[u8]) -> bool {
-    let [first, second, ..] = rest else { return false };
-    let pair = usize::from(*first) << 8 | usize::from(*second);
-    BEGINNINGS[pair >> 6] & 1 << (pair & 63) != 0
+    let [first, second, third, ..] = rest else { return false };
+    let has = |bits: &[u64; 1024], one: u8, other: u8| {
+        let pair = usize::from(one) << 8 | usize::from(other);
+        bits[pair >> 6] & 1 << (pair & 63) != 0
+    };
+    has(&BEGINNINGS[0], *first, *second) && has(&BEGINNINGS[1], *second, *third)
 }
 
 fn is_upper_or_digit(byte: u8) -> bool {
@@ -256,6 +308,13 @@ pub(super) fn value(rest: &[u8]) -> Option<Found> {
     if let Some(begin) = ENCODED_KEYS.iter().find(|begin| rest.starts_with(begin.as_bytes())) {
         let (skip, body) = (begin.len(), Some(Body::Wrapped));
         return Some(Found { keep: 0, skip, body, what: "a private key in base64".to_owned() });
+    }
+    if let Some(more) = rest.strip_prefix(CEPH_KEY.as_bytes()) {
+        let in_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+        let is_one = count(more, in_key, REST_OF_CEPH_KEY + 1) == REST_OF_CEPH_KEY
+            && more[REST_OF_CEPH_KEY..].starts_with(b"==");
+        let skip = CEPH_KEY.len() + REST_OF_CEPH_KEY + 2;
+        return is_one.then(|| Found { keep: 0, skip, body: None, what: "a key of Ceph".to_owned() });
     }
     if let Some(more) = rest.strip_prefix(MUNGE.as_bytes()) {
         let (keep, body) = (MUNGE.len(), Some(Body::Of(in_token)));

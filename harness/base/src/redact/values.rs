@@ -1,8 +1,9 @@
 //! What may stand between a name and its value: signs, words, types, tags, and what opens a list or a group.
 
 use super::body::Body;
+use super::commands::command;
 use super::labels::{below, label};
-use super::names::{is_variable, value_field};
+use super::names::{is_placeholder, is_variable, value_field};
 use super::shapes::{Found, MOST_GAP, blank_lines, count, is_encoded, quote};
 
 /// The length of what parts a name from its value by less than a sign: an arrow, dots, a tab behind a variable, a few words of a
@@ -258,6 +259,45 @@ fn last_word(before: &[u8]) -> &[u8] {
     &before[before.len() - letters..]
 }
 
+/// The password of a pair that a program logs in with: `auth=("me", "X")`, `HTTPBasicAuth("me", "X")`, `login(me, "X")`.
+pub(super) fn login_pair(rest: &[u8]) -> Option<Found> {
+    const ENDS: [&[u8]; 2] = [b"auth", b"login"];
+    let in_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let mut at = count(rest, in_word, 32);
+    let name = &rest[..at];
+    let ends =
+        |end: &&[u8]| name.len() >= end.len() && name[name.len() - end.len()..].eq_ignore_ascii_case(end);
+    if !ENDS.iter().any(ends) {
+        return None;
+    }
+    at += count(&rest[at..], |byte| matches!(byte, b' ' | b'='), 4);
+    if rest.get(at) != Some(&b'(') {
+        return None;
+    }
+    at += 1;
+    at += blank_lines(&rest[at..]);
+    at += match quote(&rest[at..]) {
+        Some((slashes, mark)) => {
+            let user = Body::Quoted { mark, slashes }.seen(&rest[at + slashes + 1..], 128);
+            user.len() + 2 * (slashes + 1)
+        }
+        None => Some(count(&rest[at..], |byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte), 64))
+            .filter(|length| *length > 0)?,
+    };
+    at += rest.get(at..).map_or(0, blank_lines);
+    if rest.get(at) != Some(&b',') {
+        return None;
+    }
+    at += 1;
+    at += blank_lines(&rest[at..]);
+    at += string_prefix(&rest[at..]);
+    let (slashes, mark) = quote(&rest[at..])?;
+    at += slashes + 1;
+    let body = Body::Quoted { mark, slashes };
+    let is_value = !is_placeholder(body.seen(&rest[at..], 64));
+    is_value.then(|| Found { keep: at, skip: 0, body: Some(body), what: "a login".to_owned() })
+}
+
 /// The fields of a Secret of Kubernetes: those of `stringData`, and those of `data` beside `kind: Secret`.
 pub(super) fn entry_of_secret(before: &[u8], rest: &[u8]) -> Option<Found> {
     let word = [b"stringData".as_slice(), b"data"].into_iter().find(|word| rest.starts_with(word))?;
@@ -292,6 +332,7 @@ pub(super) fn entry_of_secret(before: &[u8], rest: &[u8]) -> Option<Found> {
     };
     let kinds = |text: &[u8]| (0..text.len()).filter(|from| is_kind(&text[*from..])).collect::<Vec<_>>();
     let is_secret = word != b"data"
+        || command(before).windows(PATCH.len()).any(|words| words == PATCH)
         || says(before, kinds(before).last().copied())
         || says(ahead, kinds(ahead).first().copied());
     is_secret.then(|| Found {
@@ -302,6 +343,8 @@ pub(super) fn entry_of_secret(before: &[u8], rest: &[u8]) -> Option<Found> {
     })
 }
 
+/// A command that is given the fields of a Secret alone.
+const PATCH: &[u8] = b"patch secret";
 /// So much is looked at to see of which kind an object is.
 const SEES_KIND: usize = 1000;
 
