@@ -201,10 +201,13 @@ fn older_than_time_out(dumps: &BTreeMap<u64, Dump>) -> Option<String> {
     None
 }
 
+/// The ranks that a group has by the list of a rank, and this rank.
+type OwnedList<'a> = (&'a Rc<[u64]>, u64);
+
 /// A name is one group of a rank, and all that it lists have the same list: else they are of different jobs, or made their
 /// groups in another order.
 fn other_groups(dumps: &BTreeMap<u64, Dump>) -> Option<String> {
-    let mut lists: BTreeMap<&str, Vec<(&Rc<[u64]>, u64)>> = BTreeMap::new();
+    let mut lists: BTreeMap<&str, Vec<OwnedList<'_>>> = BTreeMap::new();
     for (rank, dump) in dumps {
         for (name, group) in dump.groups.iter().filter(|(name, _)| !name.is_empty()) {
             let known = lists.entry(&**name).or_default();

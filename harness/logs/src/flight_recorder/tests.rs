@@ -441,29 +441,6 @@ fn a_dump_of_an_earlier_run_names_no_rank_where_no_number_is_shared() {
 }
 
 #[test]
-fn a_dump_of_an_earlier_run_names_no_rank_where_no_number_is_shared() {
-    let waits = dump(WORLD, &[A1(), call("0", 2, "all_reduce")]);
-    let read = |calls: &[Call]| {
-        let mut old = dump(WORLD, calls);
-        for entry in old["entries"].as_array_mut().expect("entries") {
-            let created_ns = entry["time_created_ns"].as_u64().expect("a time") - 1_800_000_000_000;
-            entry["time_created_ns"] = json!(created_ns);
-            entry["time_discovered_completed_ns"] = json!(created_ns);
-        }
-        messages(&read(&[(0, waits.clone()), (1, waits.clone()), (2, waits.clone()), (3, old)]))
-    };
-    let found = read(&[done(call("0", 9, "all_reduce"))]);
-    assert_eq!(
-        found[0],
-        "fr-mixed-jobs: rank 3 completed all_reduce #9 of group 0 1800 s before rank 2 entered #2: another job, or a \
-         clock is off"
-    );
-    // Numbers that go back are of a second communicator of one job.
-    let found = read(&[done(call("0", 9, "all_reduce")), done(call("0", 8, "all_reduce"))]);
-    assert!(!found.iter().any(|it| it.starts_with("fr-mixed-jobs")), "{found:?}");
-}
-
-#[test]
 fn dumps_of_several_jobs_are_named_and_not_compared() {
     let waits = dump(WORLD, &[A1(), call("0", 2, "all_reduce")]);
     let other = |change: fn(&mut Value)| {
