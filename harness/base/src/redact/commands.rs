@@ -21,7 +21,7 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
         .split(|byte| !(byte.is_ascii_alphanumeric() || b"-_:".contains(byte)))
         .filter_map(|word| word.rsplit(|byte| *byte == b':').next())
         .collect();
-    let has = |wanted: &str| words.iter().any(|word| *word == wanted.as_bytes());
+    let has = |wanted: &str| words.contains(&wanted.as_bytes());
     let is_given = |one: &str| match one.strip_prefix('^') {
         Some(program) => begins(command, program.as_bytes()),
         None if one.contains(' ') => one.split(' ').all(has),
