@@ -11,7 +11,7 @@ fn instances() -> Instances {
 }
 
 /// Of the 300 seeds of the full set. More, and any one of them again: `harness sweep --seeds N`, `harness sweep --seed N`.
-const FIRST: u64 = 100;
+const FIRST: u64 = 40;
 
 #[test]
 fn no_seed_breaks_what_must_hold_in_any_run() {
@@ -19,7 +19,7 @@ fn no_seed_breaks_what_must_hold_in_any_run() {
 }
 
 #[test]
-#[ignore = "takes minutes; the first 100 of the 300 seeds are always run"]
+#[ignore = "takes minutes; the first 40 of the 300 seeds are always run"]
 fn no_seed_breaks_what_must_hold_in_any_run_full_set() {
     sound(FIRST + 1..=300);
 }
@@ -59,7 +59,10 @@ fn green_without_a_report(case: &mut CaseVerdict) {
 #[test]
 fn a_verdict_turned_green_on_a_missing_report_is_found_within_200_seeds() {
     let instances = instances();
-    let found = (1..=200).find(|seed| {
+    let drops_reports = |seed: &u64| draw(*seed).faults.iter().any(|fault| fault.contains(":report-missing"));
+    let (likely, others): (Vec<u64>, Vec<u64>) = (1..=200).partition(drops_reports);
+    // Seeds that cannot show the bug come last: the first of those that can ends the search.
+    let found = likely.into_iter().chain(others).find(|seed| {
         let folder = tempfile::tempdir().expect("a folder");
         let swept = sweep(*seed, &instances, folder.path(), &green_without_a_report).expect("a sound draw");
         swept.broken.iter().any(|line| line.starts_with("green without its measurement"))
