@@ -108,11 +108,11 @@ fn verdicts(project: &Project) -> Vec<(String, String)> {
 
 #[test]
 fn a_run_killed_at_any_write_goes_on_and_runs_nothing_twice() {
-    killed_and_resumed(20);
+    killed_and_resumed(10);
 }
 
 #[test]
-#[ignore = "takes minutes; 20 of the 50 writes are always run"]
+#[ignore = "takes minutes; 10 of the 50 writes are always run"]
 fn a_run_killed_at_any_write_goes_on_and_runs_nothing_twice_full_set() {
     killed_and_resumed(50);
 }

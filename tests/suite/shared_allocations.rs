@@ -309,11 +309,11 @@ fn a_dry_run_reports_who_shares() {
 
 #[test]
 fn a_run_killed_at_any_write_goes_on_in_its_allocations_and_runs_nothing_twice() {
-    killed_and_resumed(24);
+    killed_and_resumed(12);
 }
 
 #[test]
-#[ignore = "takes minutes; 24 of the 60 writes are always run"]
+#[ignore = "takes minutes; 12 of the 60 writes are always run"]
 fn a_run_killed_at_any_write_goes_on_in_its_allocations_and_runs_nothing_twice_full_set() {
     killed_and_resumed(60);
 }

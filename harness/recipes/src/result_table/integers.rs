@@ -224,6 +224,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn whatever_is_put_in_comes_out(
             values in proptest::collection::vec(proptest::option::of(any::<i64>()), 0..50),
