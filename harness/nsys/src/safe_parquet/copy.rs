@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 const LONGEST: u64 = 1 << 30;
 
 /// These columns at their places in a file of that length.
-pub fn copy_columns(
+pub(crate) fn copy_columns(
     file: &File,
     length: u64,
     metadata: &FileMetadata,

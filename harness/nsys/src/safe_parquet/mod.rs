@@ -9,7 +9,7 @@ mod sizes;
 mod tests;
 mod thrift;
 
-pub use copy::copy_columns;
+pub(crate) use copy::copy_columns;
 pub use ranges::{TAIL, column_ranges, footer_start};
 pub use sizes::{Refused, UNPACKED, check_columns, check_frame, unpacked_limit};
 

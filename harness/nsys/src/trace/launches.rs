@@ -242,8 +242,8 @@ mod tests {
     fn correlations_meet_whether_they_are_counted_up_or_scattered() {
         for ids in [[1, 2, 3, 4], [i64::MIN, -1, 0, i64::MAX], [7, 8, 8, 7], [0, 1 << 40, 5, 1 << 40]] {
             let made = Made::begin();
-            for id in ids {
-                made.call((0, 1), 3, id, 1);
+            for (start, id) in (0..).zip(ids) {
+                made.call((start, start + 1), 3, id, 1);
             }
             for (start, id) in (5..).zip(ids.iter().rev().chain(&[i64::MIN + 1, i64::MAX - 1, 9])) {
                 made.kernel((start, start + 1), *id, 1);
