@@ -114,7 +114,7 @@ fn has_key(text: &str, key: &str) -> bool {
 }
 
 /// What is known and not read: its texts, what it is, and what to do.
-const OTHERS: [(&[&str], &str, &str); 40] = [
+const OTHERS: [(&[&str], &str, &str); 45] = [
     (&["| NVIDIA-SMI "], "`nvidia-smi`", PROBE),
     (&["UUID: GPU-", "Link 0:"], "`nvidia-smi nvlink`", LINKS),
     (
@@ -155,6 +155,15 @@ const OTHERS: [(&[&str], &str, &str); 40] = [
     (&["# OSU MPI"], "OSU's micro-benchmarks", "`harness logs nccl-tests` reads nccl-tests"),
     (&["NodeName=", "CPUAlloc="], "`scontrol show node`", SLURM),
     (&["JobID|"], "`sacct -P`", SLURM),
+    (&["JobID ", " State ", "------------ "], "`sacct`", SLURM),
+    (&["PARTITION ", "AVAIL ", "NODELIST"], "`sinfo`", SLURM),
+    (&["REASON ", "NODELIST"], "`sinfo -R`", SLURM),
+    (
+        &["Conditions:", "LastHeartbeatTime"],
+        "`kubectl describe node`",
+        "`harness inventory discover --via kubernetes` asks the cluster itself",
+    ),
+    (&["# TYPE DCGM_FI_"], "metrics of dcgm-exporter", PROBE),
     (&["Reference ID", "Leap status"], "`chronyc tracking`", HOST),
     (&["Architecture:", "CPU op-mode"], "lscpu", HOST),
     (&["hca_id:", "phys_port_cnt:"], "`ibv_devinfo`", LINKS),
@@ -438,6 +447,26 @@ mod tests {
             ),
             ("NodeName=p5-001 Arch=x86_64\n   CPUAlloc=0 CPUTot=192\n", "`scontrol show node`: not read; "),
             ("JobID|JobName|State\n7|train|FAILED\n", "`sacct -P`: not read; "),
+            (
+                "JobID         State ExitCode\n------------ ---------- --------\n7     NODE_FAIL 1:0\n",
+                "`sacct`: not read; ",
+            ),
+            (
+                "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\ngpu up 1 fail* p5-001\n",
+                "`sinfo`: not read; ",
+            ),
+            (
+                "REASON   USER  TIMESTAMP  NODELIST\nKill task failed root Unknown p5-001\n",
+                "`sinfo -R`: not read; ",
+            ),
+            (
+                "Conditions:\n  Type   Status  LastHeartbeatTime\n  Ready  False  Mon\n",
+                "`kubectl describe node`: not read; ",
+            ),
+            (
+                "# TYPE DCGM_FI_DEV_XID_ERRORS gauge\nDCGM_FI_DEV_XID_ERRORS{gpu=\"0\"} 79\n",
+                "metrics of dcgm-exporter: not read; ",
+            ),
             ("Reference ID    : A9FEA97B\nLeap status     : Normal\n", "`chronyc tracking`: not read; "),
             ("Architecture: x86_64\n  CPU op-mode(s): 32-bit, 64-bit\n", "lscpu: not read; "),
             ("hca_id:\trdmap79s0\n\tphys_port_cnt:\t1\n", "`ibv_devinfo`: not read; "),
