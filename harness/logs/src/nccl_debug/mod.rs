@@ -18,6 +18,7 @@ mod finish;
 mod graph;
 mod hasher;
 mod lanes;
+mod libfabric;
 mod line;
 mod network;
 mod operations;
@@ -212,6 +213,10 @@ impl Reader {
         }
         if self.reached.len() < MOST_TIMED_OUT {
             self.reached.extend(crate::watchdog::reached(text, line));
+        }
+        if let Some(why) = libfabric::failed_transfer(text) {
+            let file = self.files.last().map_or("", String::as_str);
+            self.warnings.add("", &why, line, file);
         }
         self.looks_like = self.looks_like.or_else(|| other_programs::recognize(text));
         if let Some(step) = self.ends.step_ended_by(text) {

@@ -12,12 +12,14 @@ pub(super) const NOT_STARTED: &str = "probe routine failed";
 pub(super) const FAILED_STARTS: [&str; 2] = ["RmInitAdapter failed", "rm_init_adapter failed"];
 pub(super) const OF_GSP: &str = "GSP Timeout";
 
-/// How often each Xid stands in a log of the kernel, by device; GPUs that it lost are failures. Where the lines are of
-/// several hosts, so are the devices.
+/// How often each Xid stands in a log of the kernel, by device; GPUs that it lost, and Xids of hardware, are failures. Where
+/// the lines are of several hosts, so are the devices.
 pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
     let hosts: BTreeSet<&str> = text.lines().filter(|line| is_of_driver(line)).map(host).collect();
     let at = |host: &str| at_host(hosts.len(), host);
     let mut all: BTreeMap<(&str, &str, u32, &str), u32> = BTreeMap::new();
+    let mut faults: BTreeSet<(&str, &str, u32, &str)> = BTreeSet::new();
+    let mut causes: BTreeMap<(&str, u32, &str), u32> = BTreeMap::new();
     let mut events: BTreeMap<(&str, String), u32> = BTreeMap::new();
     let mut lost: BTreeSet<String> = BTreeSet::new();
     let mut failed_starts: BTreeSet<String> = BTreeSet::new();
@@ -28,6 +30,13 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
         let host = host(line);
         if let Some((kind, device, number)) = xid(line) {
             *all.entry((kind, device, number, host)).or_default() += 1;
+            // A GPU that is lost is a failure below.
+            if crate::xid::is_of_hardware(line) && !line.contains(LOST) {
+                faults.insert((kind, device, number, host));
+            }
+            if let Some(cause) = cause(line) {
+                *causes.entry((device, cause, host)).or_default() += 1;
+            }
         }
         let Some((_, message)) = line.split_once("NVRM: ") else { continue };
         let last = match message.split_whitespace().find_map(device) {
@@ -71,11 +80,19 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
     let of_xid = |((kind, device, number, host), times): ((&str, &str, u32, &str), u32)| {
         row(format!("{kind} {number} of {device}{}", at(host)), times)
     };
+    // The lines of the cause itself may be gone from the log.
+    causes.retain(|(device, cause, host), _| !all.contains_key(&("Xid", *device, *cause, *host)));
     let mut rows: Vec<Row> = all.into_iter().map(of_xid).collect();
+    rows.extend(causes.into_iter().map(|((device, cause, host), times)| {
+        row(format!("Xid {cause} of {device}{}, named as a cause", at(host)), times)
+    }));
     rows.extend(events.into_iter().map(|((what, gpu), times)| row(format!("{what}: {gpu}"), times)));
     let mut failures: Vec<String> = lost.into_iter().map(|gpu| format!("{gpu} has {LOST}")).collect();
     let not_started = |gpu: String| format!("the driver could not start {gpu}: `{}`", FAILED_STARTS[0]);
     failures.extend(failed_starts.into_iter().map(not_started));
+    failures.extend(faults.into_iter().map(|(kind, device, number, host)| {
+        format!("{device}{} had {kind} {number}, which speaks against hardware", at(host))
+    }));
     for (host, times) in failed_probes {
         rows.push(row(format!("{NOT_STARTED}{}", at(host)), times));
         failures.push(format!("the driver could not start a GPU{}: `{NOT_STARTED}`", at(host)));
@@ -182,6 +199,13 @@ fn xid(line: &str) -> Option<(&'static str, &str, u32)> {
     Some((if before.ends_with('S') { "SXid" } else { "Xid" }, device, number))
 }
 
+/// The Xid in `45, pid=7, name=python3, Ch 00000001 caused by previous Xid 149`: the driver ended a program because of it.
+fn cause(line: &str) -> Option<u32> {
+    let (_, rest) = line.rsplit_once(" caused by previous Xid ")?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest.get(..digits)?.parse().ok()
+}
+
 /// The PCI address in `0000:b3:00.0`, `(PCI:0000:b3:00):` and the like, without its function.
 pub(super) fn device(word: &str) -> Option<&str> {
     let word = word.trim_matches(|c: char| matches!(c, '(' | ')' | ':' | ','));
@@ -213,8 +237,34 @@ mod tests {
             output.rows.iter().map(|row| (row.what.as_str(), row.value)).collect();
         let expected = [("SXid 20034 of PCI:0000:06:00.0", 1.0), ("Xid 48 of PCI:0000:53:00", 2.0)];
         assert_eq!(rows, expected.map(|(what, value)| (what, Some(value))));
-        assert!(output.failures.is_empty());
+        let failures = [
+            "PCI:0000:06:00.0 had SXid 20034, which speaks against hardware",
+            "PCI:0000:53:00 had Xid 48, which speaks against hardware",
+        ];
+        assert_eq!(output.failures, failures);
         assert!(read("NVRM: Xid (PCI:").is_err());
+    }
+
+    /// As in https://github.com/NVIDIA/open-gpu-kernel-modules/issues/1150
+    #[test]
+    fn the_xid_because_of_which_the_driver_ended_a_program_is_counted() {
+        let ended = |gpu: &str, cause: u32| {
+            format!(
+                "NVRM: Xid (PCI:0000:{gpu}:00): 45, pid=7, name=python3, Ch 0000000c caused by previous Xid {cause}\n"
+            )
+        };
+        let known = "NVRM: Xid (PCI:0000:ed:00): 31, pid=7, name=python3, MMU Fault\n";
+        let outputs = read(&(ended("dc", 149) + &ended("dc", 149) + known + &ended("ed", 31))).expect("read");
+        let rows: Vec<(&str, Option<f64>)> =
+            outputs[0].rows.iter().map(|row| (row.what.as_str(), row.value)).collect();
+        let expected = [
+            ("Xid 45 of PCI:0000:dc:00", 2.0),
+            ("Xid 31 of PCI:0000:ed:00", 1.0),
+            ("Xid 45 of PCI:0000:ed:00", 1.0),
+            ("Xid 149 of PCI:0000:dc:00, named as a cause", 2.0),
+        ];
+        assert_eq!(rows, expected.map(|(what, value)| (what, Some(value))));
+        assert!(outputs[0].failures.is_empty());
     }
 
     #[test]
@@ -285,7 +335,11 @@ mod tests {
             let rows: Vec<&str> = output.rows.iter().map(|row| row.what.as_str()).collect();
             let expected = ["Xid 48 of PCI:0000:53:00 on p5-002", "fallen off the bus: 0000:53:00 on p5-001"];
             assert_eq!(rows, expected, "{text}");
-            assert_eq!(output.failures, ["0000:53:00 on p5-001 has fallen off the bus"], "{text}");
+            let failures = [
+                "0000:53:00 on p5-001 has fallen off the bus",
+                "PCI:0000:53:00 on p5-002 had Xid 48, which speaks against hardware",
+            ];
+            assert_eq!(output.failures, failures, "{text}");
         }
     }
 

@@ -42,7 +42,7 @@ pub struct Row {
     pub result: String,
 }
 
-/// Whose lines of Xids are counted, and not judged.
+/// Whose lines of Xids are counted; those that may be of a program are not judged.
 pub const KERNEL: &str = "the kernel";
 
 type Read = fn(&str) -> Result<NodeOutput, NoResult>;
