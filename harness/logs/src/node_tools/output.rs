@@ -4,8 +4,8 @@
 use super::dcgm::{self, Status};
 use super::nvbandwidth::{Matrix, NoRates};
 use super::{
-    NoResult, fabric_manager, fio, gpu_burn, gpu_query, kernel, kernel_hardware, labels, nvbandwidth, stream,
-    topology,
+    NoResult, fabric_manager, fio, gpu_burn, gpu_query, kernel, kernel_firmware, kernel_hardware, labels,
+    nvbandwidth, stream, topology,
 };
 use serde::Serialize;
 
@@ -51,7 +51,7 @@ type Read = fn(&str) -> Result<NodeOutput, NoResult>;
 type Knows = fn(&str) -> bool;
 
 /// Programs by what only their output has.
-const PROGRAMS: [(Knows, Read); 10] = [
+const PROGRAMS: [(Knows, Read); 11] = [
     (
         |text| has_any(text, &[&["DCGM Diagnostic\""], &["DCGM GPU Diagnostic\""]]) || dcgm::is_table(text),
         diagnosis,
@@ -99,6 +99,7 @@ const PROGRAMS: [(Knows, Read); 10] = [
         fabric_manager::read,
     ),
     (kernel_hardware::is_in, kernel_hardware::read),
+    (kernel_firmware::is_in, kernel_firmware::read),
     (|text| has_any(text, &[&["=NVSMI LOG="], &["<nvidia_smi_log"]]), gpu_query::read),
     (|text| text.lines().any(topology::is_head), topology::read),
 ];
