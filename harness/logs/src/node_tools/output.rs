@@ -313,6 +313,7 @@ fn least_and_most(test: &str, rates: &Matrix) -> Vec<Row> {
 fn burn(text: &str) -> Result<NodeOutput, NoResult> {
     let read = gpu_burn::read(text.as_bytes()).map_err(|error| error.to_string())??;
     let mut output = NodeOutput { program: "gpu_burn", ..NodeOutput::default() };
+    output.failures.extend(read.error.clone());
     let is_closed = read.gpus.iter().any(|gpu| gpu.ok.is_some());
     if !is_closed {
         output
@@ -485,5 +486,16 @@ mod tests {
             assert!(why(text).starts_with(what), "{text}");
         }
         assert_eq!(why("{\"DCGM Diagnostic\": "), "the JSON of dcgmi is cut off");
+    }
+
+    /// As in https://github.com/wilicc/gpu-burn/issues/123
+    #[test]
+    fn an_error_of_gpu_burn_is_a_failure_though_its_closing_lines_are_good() {
+        let text = "Couldn't init a GPU test: Error: CUDA_ERROR_UNKNOWN\n\
+                    100.0%  proc'd: 0 (0 Gflop/s)   errors: 0   temps: 41 C\nKilling processes.. done\n\n\
+                    Tested 1 GPUs:\n\tGPU 0: OK\n";
+        let outputs = read(text).expect("read");
+        assert_eq!(outputs[0].failures, ["Couldn't init a GPU test: Error: CUDA_ERROR_UNKNOWN"]);
+        assert_eq!(outputs[0].findings, ["GPU 0 is not measured: it finished no product"]);
     }
 }
