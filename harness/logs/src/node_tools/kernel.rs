@@ -11,6 +11,8 @@ pub(super) const NOT_STARTED: &str = "probe routine failed";
 /// In newer drivers with the GPU's address before it.
 pub(super) const FAILED_STARTS: [&str; 2] = ["RmInitAdapter failed", "rm_init_adapter failed"];
 pub(super) const OF_GSP: &str = "GSP Timeout";
+/// Errors with which the driver answers for a GPU that is gone or stands still; they may be all that a log holds of it.
+pub(super) const ANSWERS: [&str; 2] = ["NV_ERR_GPU_IS_LOST", "NV_ERR_RESET_REQUIRED"];
 
 /// How often each Xid stands in a log of the kernel, by device; GPUs that it lost, and Xids of hardware, are failures. Where
 /// the lines are of several hosts, so are the devices.
@@ -22,6 +24,7 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
     let mut causes: BTreeMap<(&str, u32, &str), u32> = BTreeMap::new();
     let mut events: BTreeMap<(&str, String), u32> = BTreeMap::new();
     let mut lost: BTreeSet<String> = BTreeSet::new();
+    let mut answers: BTreeSet<String> = BTreeSet::new();
     let mut failed_starts: BTreeSet<String> = BTreeSet::new();
     let mut failed_probes: BTreeMap<&str, u32> = BTreeMap::new();
     // By host the GPU that the driver named last, and how many of its lines ago.
@@ -67,8 +70,12 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
             failed_starts.insert(gpu.clone());
             *events.entry((FAILED_STARTS[0], gpu)).or_default() += 1;
         } else if message.contains(OF_GSP) {
-            let gpu = message.split_whitespace().next().filter(|word| word.starts_with("GPU"));
-            *events.entry(("GSP timeout", on_host(gpu.unwrap_or(UNNAMED)))).or_default() += 1;
+            *events.entry(("GSP timeout", on_host(numbered(message)))).or_default() += 1;
+        } else if let Some(answer) = ANSWERS.into_iter().find(|answer| message.contains(*answer)) {
+            let address = message.split_whitespace().find_map(device);
+            let gpu = on_host(address.unwrap_or_else(|| numbered(message)));
+            answers.insert(format!("the driver answers `{answer}` for {gpu}"));
+            *events.entry((answer, gpu)).or_default() += 1;
         }
     }
     let row = |what: String, times: u32| Row {
@@ -97,6 +104,10 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
         rows.push(row(format!("{NOT_STARTED}{}", at(host)), times));
         failures.push(format!("the driver could not start a GPU{}: `{NOT_STARTED}`", at(host)));
     }
+    // What other lines name is why the driver answers so.
+    if failures.is_empty() {
+        failures.extend(answers);
+    }
     match rows.is_empty() {
         true => Err("no line of an Xid is complete, and no GPU was lost".to_owned()),
         false => Ok(NodeOutput { program: KERNEL, rows, failures, ..NodeOutput::default() }),
@@ -104,6 +115,12 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
 }
 
 const UNNAMED: &str = "a GPU that is not named";
+
+/// The GPU in `GPU5 _kgspLogRpcTimeout: ...`.
+fn numbered(message: &str) -> &str {
+    let word = message.split_whitespace().next().unwrap_or_default();
+    if word.len() > "GPU".len() && word.starts_with("GPU") { word } else { UNNAMED }
+}
 
 /// Which of several hosts.
 pub(super) fn at_host(hosts: usize, host: &str) -> String {
@@ -284,6 +301,21 @@ mod tests {
         let outputs = read(of_gsp).expect("read");
         let [output] = &outputs[..] else { panic!("of one program") };
         assert_eq!(output.rows[0].what, "GSP timeout: GPU5");
+    }
+
+    /// As in https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/issues/982
+    #[test]
+    fn answers_of_the_driver_are_failures_where_nothing_else_is() {
+        let answer = "[3.5] NVRM: GPU2 nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062)\n";
+        let outputs = read(&answer.repeat(2)).expect("read");
+        assert_eq!(
+            (outputs[0].rows[0].what.as_str(), outputs[0].rows[0].value),
+            ("NV_ERR_RESET_REQUIRED: GPU2", Some(2.0))
+        );
+        assert_eq!(outputs[0].failures, ["the driver answers `NV_ERR_RESET_REQUIRED` for GPU2"]);
+        let xid = "[3.4] NVRM: Xid (PCI:0000:53:00): 48, pid=77, DBE\n";
+        let outputs = read(&(xid.to_owned() + answer)).expect("read");
+        assert_eq!(outputs[0].failures, ["PCI:0000:53:00 had Xid 48, which speaks against hardware"]);
     }
 
     #[test]

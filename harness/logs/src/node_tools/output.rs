@@ -77,6 +77,8 @@ const PROGRAMS: [(Knows, Read); 11] = [
                     &["NVRM:", kernel::FAILED_STARTS[0]],
                     &["NVRM:", kernel::FAILED_STARTS[1]],
                     &["NVRM:", kernel::OF_GSP],
+                    &["NVRM:", kernel::ANSWERS[0]],
+                    &["NVRM:", kernel::ANSWERS[1]],
                 ],
             )
         },
