@@ -251,6 +251,26 @@ fn read_exporter(text: &[u8], file: &str) -> Result<Vec<Totals>, NotUnderstood> 
     Ok(totals)
 }
 
+/// A counter and its value: `name :value`.
+fn listed(line: &str) -> Option<(&str, u64)> {
+    let (name, value) = line.split_once(':')?;
+    let name = name.trim();
+    let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    Some((plain.then_some(name)?, decimal(value.trim().as_bytes())?))
+}
+
+/// Why a text whose first line is no counter has none.
+fn no_listing(text: &str) -> &'static str {
+    let is_efa = |name: &str| ["rx_drops", "submitted_cmds", "keep_alive_rcvd"].contains(&name);
+    if text.trim_start().starts_with("NIC statistics:") {
+        "output of `ethtool -S`, which has no EFA counters; expected the output of `rdma -p statistic show`"
+    } else if text.lines().filter_map(listed).any(|(name, _)| is_efa(name)) {
+        "counters below a title; expected those of one device alone, or the output of `rdma -p statistic show`"
+    } else {
+        "no EFA counters; expected the output of `rdma -p statistic show`"
+    }
+}
+
 /// One device's counters as `name :value`, a line each.
 fn read_listing(text: &[u8], file: &str) -> Result<Totals, NotUnderstood> {
     let text = String::from_utf8_lossy(text);
@@ -259,15 +279,9 @@ fn read_listing(text: &[u8], file: &str) -> Result<Totals, NotUnderstood> {
         if line.trim().is_empty() {
             continue;
         }
-        let read = line.split_once(':').and_then(|(name, value)| {
-            let name = name.trim();
-            let plain =
-                !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            Some((plain.then_some(name)?, decimal(value.trim().as_bytes())?))
-        });
-        let Some((name, value)) = read else {
+        let Some((name, value)) = listed(line) else {
             let why = match counters.is_empty() {
-                true => "no EFA counters; expected the output of `rdma -p statistic show`".to_owned(),
+                true => no_listing(&text).to_owned(),
                 false => "line must be a name, a colon and a whole number".to_owned(),
             };
             return Err(NotUnderstood { file: file.to_owned(), line: number, why });

@@ -143,6 +143,17 @@ fn a_listing_names_no_device() {
     let totals = &read_totals(b"send_bytes :2\nsend_wrs :1\n", "f").expect("it is a listing")[0];
     assert_eq!((totals.device.as_str(), totals.counters["send_bytes"]), ("", 2));
     assert!(read_totals(b"Warning: a host was added\n", "f").is_err());
+    // As in https://github.com/linux-rdma/perftest/issues/113
+    for (text, why) in [
+        (
+            "client\n---------\ncmds_err :0\nrx_drops :0\n\nserver\n---------\nrx_drops :3\n",
+            "counters below a title; ",
+        ),
+        ("NIC statistics:\n     tx_timeout: 0\n     queue_0_tx_cnt: 2005711\n", "output of `ethtool -S`, "),
+    ] {
+        let error = read_totals(text.as_bytes(), "f").expect_err("refused").to_string();
+        assert!(error.contains(why), "{error}");
+    }
 }
 
 #[test]

@@ -80,7 +80,10 @@ pub const KINDS: [Kind; 34] = [
     ),
     kind(
         "ofi-completion",
-        &["ofi", "completed with error|completion with error|request failed|unsuccessful completion"],
+        &[
+            "ofi|libfabric, efa",
+            "completed with error|completion with error|request failed|unsuccessful completion|libfabric, efa",
+        ],
         "a libfabric transfer failed: the peer is gone, or the fabric lost it",
         "check first why the other rank ended, then the retransmission counters of both nodes",
     ),
@@ -321,6 +324,7 @@ mod tests {
         assert_eq!(classify("An unheard warning"), None);
         for (text, code) in [
             ("NET/OFI Could not find ncclGetVersion symbol", "ofi"),
+            ("libfabric, efa: Invalid address, from i-0db7083f3f to i-0ce6d3d571", "ofi-completion"),
             ("NET/OFI Failed to initialize GDRCopy: Failed to open gdr handle", "gdr"),
             // https://github.com/NVIDIA/nccl/issues/296 and 1176
             (

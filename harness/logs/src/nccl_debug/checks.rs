@@ -128,6 +128,12 @@ fn warnings(reader: &Reader, all: &mut Vec<Finding>) {
 
 /// Reports what was left out beyond a limit.
 fn left_out(reader: &Reader, all: &mut Vec<Finding>) {
+    if reader.repeats > 0 {
+        let lines = count(reader.repeats, "line");
+        let why =
+            format!("Ray left out {lines} that other workers printed too: set RAY_DEDUP_LOGS=0 to log all");
+        all.push(Finding::new("nccl-left-out", why));
+    }
     let tally = &reader.tally;
     let few = [
         &tally.versions,

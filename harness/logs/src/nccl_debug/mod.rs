@@ -18,12 +18,14 @@ mod finish;
 mod graph;
 mod hasher;
 mod lanes;
+mod libfabric;
 mod line;
 mod network;
 mod operations;
 mod other_programs;
 mod processes;
 mod quick;
+mod ray;
 mod setup;
 mod steps;
 mod tables;
@@ -102,6 +104,8 @@ pub struct Reader {
     nics: Option<u64>,
     /// Calls and lines of communicators that torn lines may have lost, where it is not known of which process.
     lost: u64,
+    /// Lines that Ray left out, among those.
+    repeats: u64,
     clocks_back: usize,
     findings: Vec<Finding>,
     chunk: usize,
@@ -131,6 +135,7 @@ impl Reader {
             looks_like: None,
             nics: None,
             lost: 0,
+            repeats: 0,
             clocks_back: 0,
             findings: Vec::new(),
             chunk: CHUNK,
@@ -198,8 +203,13 @@ impl Reader {
     fn piece(&mut self, piece: &Piece) {
         let text = text::without_escapes(&piece.text);
         let text = text::without_tags(&text);
-        let Some(line) = line::split(&text) else {
-            self.parse_other_programs(&text, piece.line);
+        let (text, repeats) = ray::without_repeats(&text);
+        if repeats > 0 {
+            self.repeats = self.repeats.saturating_add(repeats);
+            self.lose(None, repeats);
+        }
+        let Some(line) = line::split(text) else {
+            self.parse_other_programs(text, piece.line);
             return;
         };
         self.line(&line, piece, text.len() >= CUT_FROM);
@@ -212,6 +222,10 @@ impl Reader {
         }
         if self.reached.len() < MOST_TIMED_OUT {
             self.reached.extend(crate::watchdog::reached(text, line));
+        }
+        if let Some(why) = libfabric::failed_transfer(text) {
+            let file = self.files.last().map_or("", String::as_str);
+            self.warnings.add("", &why, line, file);
         }
         self.looks_like = self.looks_like.or_else(|| other_programs::recognize(text));
         if let Some(step) = self.ends.step_ended_by(text) {
@@ -236,7 +250,7 @@ impl Reader {
     fn lose(&mut self, process: Option<u32>, lines: u64) {
         match process.and_then(|process| self.tally.processes.get_mut(process)) {
             Some(process) => process.lost += lines,
-            None => self.lost += lines,
+            None => self.lost = self.lost.saturating_add(lines),
         }
     }
 

@@ -5,7 +5,7 @@ use super::super::nccl_prefix::{self, Level};
 use super::call::{self, Call};
 use super::chunks::Chunk;
 use super::hasher::Mixed;
-use super::line;
+use super::{line, ray};
 use memchr::{memchr, memchr_iter};
 
 /// Lines of a chunk in their order.
@@ -81,7 +81,7 @@ impl Found<'_> {
         // Letters that a terminal obeys, and those beyond ASCII, are the reader's business. All bytes are looked at,
         // none by a branch.
         let is_plain = line.iter().fold(true, |plain, byte| plain & byte.wrapping_sub(0x20).lt(&0x5f));
-        if !is_plain {
+        if !is_plain || ray::may_be_repeated(line) {
             return None;
         }
         let at = mark(line)?;

@@ -10,6 +10,8 @@ use std::io::{self, BufRead};
 pub struct Burn {
     /// From 0 on.
     pub gpus: Vec<Gpu>,
+    /// The first line of a process that could not begin or go on: the closing lines say `OK` all the same.
+    pub error: Option<String>,
 }
 
 /// What one GPU did.
@@ -57,6 +59,8 @@ impl Gpu {
 /// Parts of a run over which rates are averaged.
 pub const PARTS: usize = 100;
 const MOST_GPUS: usize = 64;
+/// Beginnings of lines by which a process gives up.
+const ERRORS: [&str; 2] = ["Couldn't init", "Failure during "];
 /// A GPU that finished nothing for so many parts stands still, if another finished so much in them.
 const STILL: usize = 5;
 const BUSY: u32 = 3;
@@ -85,7 +89,11 @@ pub fn read(from: impl BufRead) -> io::Result<Result<Burn, NoResult>> {
             let gpu = burn.gpu(gpu);
             gpu.ok = Some(ok && gpu.ok.unwrap_or(true));
         } else if !text.is_empty() {
-            last = Some(text.chars().take(200).collect::<String>());
+            let line = text.chars().take(200).collect::<String>();
+            if ERRORS.iter().any(|error| line.starts_with(error)) {
+                burn.error.get_or_insert_with(|| line.clone());
+            }
+            last = Some(line);
         }
     }
     // Closing lines of one run say nothing of another.

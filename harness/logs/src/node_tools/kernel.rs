@@ -11,15 +11,20 @@ pub(super) const NOT_STARTED: &str = "probe routine failed";
 /// In newer drivers with the GPU's address before it.
 pub(super) const FAILED_STARTS: [&str; 2] = ["RmInitAdapter failed", "rm_init_adapter failed"];
 pub(super) const OF_GSP: &str = "GSP Timeout";
+/// Errors with which the driver answers for a GPU that is gone or stands still; they may be all that a log holds of it.
+pub(super) const ANSWERS: [&str; 2] = ["NV_ERR_GPU_IS_LOST", "NV_ERR_RESET_REQUIRED"];
 
-/// How often each Xid stands in a log of the kernel, by device; GPUs that it lost are failures. Where the lines are of
-/// several hosts, so are the devices.
+/// How often each Xid stands in a log of the kernel, by device; GPUs that it lost, and Xids of hardware, are failures. Where
+/// the lines are of several hosts, so are the devices.
 pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
     let hosts: BTreeSet<&str> = text.lines().filter(|line| is_of_driver(line)).map(host).collect();
     let at = |host: &str| at_host(hosts.len(), host);
     let mut all: BTreeMap<(&str, &str, u32, &str), u32> = BTreeMap::new();
+    let mut faults: BTreeSet<(&str, &str, u32, &str)> = BTreeSet::new();
+    let mut causes: BTreeMap<(&str, u32, &str), u32> = BTreeMap::new();
     let mut events: BTreeMap<(&str, String), u32> = BTreeMap::new();
     let mut lost: BTreeSet<String> = BTreeSet::new();
+    let mut answers: BTreeSet<String> = BTreeSet::new();
     let mut failed_starts: BTreeSet<String> = BTreeSet::new();
     let mut failed_probes: BTreeMap<&str, u32> = BTreeMap::new();
     // By host the GPU that the driver named last, and how many of its lines ago.
@@ -28,6 +33,13 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
         let host = host(line);
         if let Some((kind, device, number)) = xid(line) {
             *all.entry((kind, device, number, host)).or_default() += 1;
+            // A GPU that is lost is a failure below.
+            if crate::xid::is_of_hardware(line) && !line.contains(LOST) {
+                faults.insert((kind, device, number, host));
+            }
+            if let Some(cause) = cause(line) {
+                *causes.entry((device, cause, host)).or_default() += 1;
+            }
         }
         let Some((_, message)) = line.split_once("NVRM: ") else { continue };
         let last = match message.split_whitespace().find_map(device) {
@@ -58,8 +70,12 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
             failed_starts.insert(gpu.clone());
             *events.entry((FAILED_STARTS[0], gpu)).or_default() += 1;
         } else if message.contains(OF_GSP) {
-            let gpu = message.split_whitespace().next().filter(|word| word.starts_with("GPU"));
-            *events.entry(("GSP timeout", on_host(gpu.unwrap_or(UNNAMED)))).or_default() += 1;
+            *events.entry(("GSP timeout", on_host(numbered(message)))).or_default() += 1;
+        } else if let Some(answer) = ANSWERS.into_iter().find(|answer| message.contains(*answer)) {
+            let address = message.split_whitespace().find_map(device);
+            let gpu = on_host(address.unwrap_or_else(|| numbered(message)));
+            answers.insert(format!("the driver answers `{answer}` for {gpu}"));
+            *events.entry((answer, gpu)).or_default() += 1;
         }
     }
     let row = |what: String, times: u32| Row {
@@ -71,14 +87,26 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
     let of_xid = |((kind, device, number, host), times): ((&str, &str, u32, &str), u32)| {
         row(format!("{kind} {number} of {device}{}", at(host)), times)
     };
+    // The lines of the cause itself may be gone from the log.
+    causes.retain(|(device, cause, host), _| !all.contains_key(&("Xid", *device, *cause, *host)));
     let mut rows: Vec<Row> = all.into_iter().map(of_xid).collect();
+    rows.extend(causes.into_iter().map(|((device, cause, host), times)| {
+        row(format!("Xid {cause} of {device}{}, named as a cause", at(host)), times)
+    }));
     rows.extend(events.into_iter().map(|((what, gpu), times)| row(format!("{what}: {gpu}"), times)));
     let mut failures: Vec<String> = lost.into_iter().map(|gpu| format!("{gpu} has {LOST}")).collect();
     let not_started = |gpu: String| format!("the driver could not start {gpu}: `{}`", FAILED_STARTS[0]);
     failures.extend(failed_starts.into_iter().map(not_started));
+    failures.extend(faults.into_iter().map(|(kind, device, number, host)| {
+        format!("{device}{} had {kind} {number}, which speaks against hardware", at(host))
+    }));
     for (host, times) in failed_probes {
         rows.push(row(format!("{NOT_STARTED}{}", at(host)), times));
         failures.push(format!("the driver could not start a GPU{}: `{NOT_STARTED}`", at(host)));
+    }
+    // What other lines name is why the driver answers so.
+    if failures.is_empty() {
+        failures.extend(answers);
     }
     match rows.is_empty() {
         true => Err("no line of an Xid is complete, and no GPU was lost".to_owned()),
@@ -87,6 +115,12 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
 }
 
 const UNNAMED: &str = "a GPU that is not named";
+
+/// The GPU in `GPU5 _kgspLogRpcTimeout: ...`.
+fn numbered(message: &str) -> &str {
+    let word = message.split_whitespace().next().unwrap_or_default();
+    if word.len() > "GPU".len() && word.starts_with("GPU") { word } else { UNNAMED }
+}
 
 /// Which of several hosts.
 pub(super) fn at_host(hosts: usize, host: &str) -> String {
@@ -182,6 +216,13 @@ fn xid(line: &str) -> Option<(&'static str, &str, u32)> {
     Some((if before.ends_with('S') { "SXid" } else { "Xid" }, device, number))
 }
 
+/// The Xid in `45, pid=7, name=python3, Ch 00000001 caused by previous Xid 149`: the driver ended a program because of it.
+fn cause(line: &str) -> Option<u32> {
+    let (_, rest) = line.rsplit_once(" caused by previous Xid ")?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest.get(..digits)?.parse().ok()
+}
+
 /// The PCI address in `0000:b3:00.0`, `(PCI:0000:b3:00):` and the like, without its function.
 pub(super) fn device(word: &str) -> Option<&str> {
     let word = word.trim_matches(|c: char| matches!(c, '(' | ')' | ':' | ','));
@@ -213,8 +254,34 @@ mod tests {
             output.rows.iter().map(|row| (row.what.as_str(), row.value)).collect();
         let expected = [("SXid 20034 of PCI:0000:06:00.0", 1.0), ("Xid 48 of PCI:0000:53:00", 2.0)];
         assert_eq!(rows, expected.map(|(what, value)| (what, Some(value))));
-        assert!(output.failures.is_empty());
+        let failures = [
+            "PCI:0000:06:00.0 had SXid 20034, which speaks against hardware",
+            "PCI:0000:53:00 had Xid 48, which speaks against hardware",
+        ];
+        assert_eq!(output.failures, failures);
         assert!(read("NVRM: Xid (PCI:").is_err());
+    }
+
+    /// As in https://github.com/NVIDIA/open-gpu-kernel-modules/issues/1150
+    #[test]
+    fn the_xid_because_of_which_the_driver_ended_a_program_is_counted() {
+        let ended = |gpu: &str, cause: u32| {
+            format!(
+                "NVRM: Xid (PCI:0000:{gpu}:00): 45, pid=7, name=python3, Ch 0000000c caused by previous Xid {cause}\n"
+            )
+        };
+        let known = "NVRM: Xid (PCI:0000:ed:00): 31, pid=7, name=python3, MMU Fault\n";
+        let outputs = read(&(ended("dc", 149) + &ended("dc", 149) + known + &ended("ed", 31))).expect("read");
+        let rows: Vec<(&str, Option<f64>)> =
+            outputs[0].rows.iter().map(|row| (row.what.as_str(), row.value)).collect();
+        let expected = [
+            ("Xid 45 of PCI:0000:dc:00", 2.0),
+            ("Xid 31 of PCI:0000:ed:00", 1.0),
+            ("Xid 45 of PCI:0000:ed:00", 1.0),
+            ("Xid 149 of PCI:0000:dc:00, named as a cause", 2.0),
+        ];
+        assert_eq!(rows, expected.map(|(what, value)| (what, Some(value))));
+        assert!(outputs[0].failures.is_empty());
     }
 
     #[test]
@@ -234,6 +301,21 @@ mod tests {
         let outputs = read(of_gsp).expect("read");
         let [output] = &outputs[..] else { panic!("of one program") };
         assert_eq!(output.rows[0].what, "GSP timeout: GPU5");
+    }
+
+    /// As in https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/issues/982
+    #[test]
+    fn answers_of_the_driver_are_failures_where_nothing_else_is() {
+        let answer = "[3.5] NVRM: GPU2 nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062)\n";
+        let outputs = read(&answer.repeat(2)).expect("read");
+        assert_eq!(
+            (outputs[0].rows[0].what.as_str(), outputs[0].rows[0].value),
+            ("NV_ERR_RESET_REQUIRED: GPU2", Some(2.0))
+        );
+        assert_eq!(outputs[0].failures, ["the driver answers `NV_ERR_RESET_REQUIRED` for GPU2"]);
+        let xid = "[3.4] NVRM: Xid (PCI:0000:53:00): 48, pid=77, DBE\n";
+        let outputs = read(&(xid.to_owned() + answer)).expect("read");
+        assert_eq!(outputs[0].failures, ["PCI:0000:53:00 had Xid 48, which speaks against hardware"]);
     }
 
     #[test]
@@ -285,7 +367,11 @@ mod tests {
             let rows: Vec<&str> = output.rows.iter().map(|row| row.what.as_str()).collect();
             let expected = ["Xid 48 of PCI:0000:53:00 on p5-002", "fallen off the bus: 0000:53:00 on p5-001"];
             assert_eq!(rows, expected, "{text}");
-            assert_eq!(output.failures, ["0000:53:00 on p5-001 has fallen off the bus"], "{text}");
+            let failures = [
+                "0000:53:00 on p5-001 has fallen off the bus",
+                "PCI:0000:53:00 on p5-002 had Xid 48, which speaks against hardware",
+            ];
+            assert_eq!(output.failures, failures, "{text}");
         }
     }
 

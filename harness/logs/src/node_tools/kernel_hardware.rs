@@ -10,19 +10,29 @@ const OF_PCIE: &str = "PCIe Bus Error: severity=";
 
 /// Whether a log has such a line; each kernel says when it starts that it has EDAC.
 pub(super) fn is_in(text: &str) -> bool {
-    text.lines().any(|line| memory(line).or_else(|| pcie(line)).is_some())
+    text.lines().any(|line| error(line).is_some())
 }
 
 /// Errors of one kind in one place.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum HardwareError<'a> {
-    Memory { is_corrected: bool, place: &'a str },
-    Pcie { severity: &'a str, device: &'a str },
+    Memory {
+        is_corrected: bool,
+        place: &'a str,
+    },
+    Pcie {
+        severity: &'a str,
+        device: &'a str,
+    },
+    /// A port was notified of one, whose description may not follow: the device no longer answers.
+    FatalMessage {
+        device: &'a str,
+    },
 }
 
 /// What was not corrected, and what was fatal, are failures.
 pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
-    let found = || text.lines().filter_map(|line| Some((line, memory(line).or_else(|| pcie(line))?)));
+    let found = || text.lines().filter_map(|line| Some((line, error(line)?)));
     let hosts: BTreeSet<&str> = found().map(|(line, _)| host(line)).collect();
     let mut all: BTreeMap<(HardwareError<'_>, &str), u64> = BTreeMap::new();
     for (line, (kind, times)) in found() {
@@ -43,6 +53,9 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
                 format!("uncorrected errors of memory {place}{at}")
             }
             HardwareError::Pcie { severity, device } => format!("PCIe errors of {device}{at}: {severity}"),
+            HardwareError::FatalMessage { device } => {
+                format!("messages of fatal PCIe errors from {device}{at}")
+            }
         };
         match kind {
             HardwareError::Memory { is_corrected: false, place } => {
@@ -51,11 +64,22 @@ pub(super) fn read(text: &str) -> Result<NodeOutput, NoResult> {
             HardwareError::Pcie { severity, device } if severity.contains("(Fatal)") => {
                 output.failures.push(format!("{device}{at} had a fatal error of PCIe"));
             }
+            HardwareError::FatalMessage { device } => {
+                let failure = format!("{device}{at} had a fatal error of PCIe");
+                // Descriptions come before messages.
+                if !output.failures.contains(&failure) {
+                    output.failures.push(failure);
+                }
+            }
             HardwareError::Memory { .. } | HardwareError::Pcie { .. } => {}
         }
         output.rows.push(Row { what, value: Some(*times as f64), unit: "errors", ..Row::default() });
     }
     Ok(output)
+}
+
+fn error(line: &str) -> Option<(HardwareError<'_>, u64)> {
+    memory(line).or_else(|| pcie(line)).or_else(|| fatal_message(line))
 }
 
 /// `EDAC MC3: 1 UE memory read error on CPU_SrcID#1_MC#1_Chan#2_DIMM#0 (channel:2 ...`: how many, and where.
@@ -84,6 +108,16 @@ fn pcie(line: &str) -> Option<(HardwareError<'_>, u64)> {
     let before = before.strip_suffix("AER:").unwrap_or(before).trim_end().strip_suffix(':')?;
     let device = before.rsplit(' ').next().filter(|device| device.contains(':'))?;
     Some((HardwareError::Pcie { severity, device }, 1))
+}
+
+/// `pcieport 0000:00:03.0: AER: Multiple Uncorrected (Fatal) error received: 0000:00:03.0`; newer kernels write `error
+/// message received from 0000:00:03.0`.
+fn fatal_message(line: &str) -> Option<(HardwareError<'_>, u64)> {
+    let (_, rest) = line.split_once(": AER: ")?;
+    let (_, rest) = rest.split_once(" (Fatal) error ")?;
+    let device = rest.strip_prefix("received: ").or_else(|| rest.strip_prefix("message received from "))?;
+    let device = device.split(' ').next().filter(|device| device.contains(':'))?;
+    Some((HardwareError::FatalMessage { device }, 1))
 }
 
 #[cfg(test)]
@@ -139,5 +173,18 @@ mod tests {
         );
         assert_eq!(newer.rows[0].what, "PCIe errors of 0000:18:00.0: Correctable");
         assert!(newer.failures.is_empty());
+    }
+
+    /// As in https://github.com/rwth-i6/returnn/issues/1500, where the description may be missing.
+    #[test]
+    fn a_fatal_error_of_pcie_without_its_description_is_a_failure_once() {
+        let message = "[  +0.000001] pcieport 0000:00:03.0: AER: Multiple Uncorrected (Fatal) error received: 0000:00:03.0\n";
+        let description = "[  +0.000004] pcieport 0000:00:03.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (x)\n";
+        let failures = ["0000:00:03.0 had a fatal error of PCIe"];
+        assert_eq!(only(message).failures, failures);
+        assert_eq!(only(&message.repeat(2)).rows[0].value, Some(2.0));
+        assert_eq!(only(&(message.to_owned() + description)).failures, failures);
+        let newer = "[3.5] pcieport 0000:00:01.0: AER: Uncorrectable (Fatal) error message received from 0000:18:00.0\n";
+        assert_eq!(only(newer).failures, ["0000:18:00.0 had a fatal error of PCIe"]);
     }
 }

@@ -11,6 +11,7 @@ pub mod gpu_state;
 pub mod host_state;
 pub mod iperf3;
 mod kernel;
+mod kernel_firmware;
 mod kernel_hardware;
 mod labels;
 pub mod nvbandwidth;

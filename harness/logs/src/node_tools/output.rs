@@ -4,8 +4,8 @@
 use super::dcgm::{self, Status};
 use super::nvbandwidth::{Matrix, NoRates};
 use super::{
-    NoResult, fabric_manager, fio, gpu_burn, gpu_query, kernel, kernel_hardware, labels, nvbandwidth, stream,
-    topology,
+    NoResult, fabric_manager, fio, gpu_burn, gpu_query, kernel, kernel_firmware, kernel_hardware, labels,
+    nvbandwidth, stream, topology,
 };
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ pub struct Row {
     pub result: String,
 }
 
-/// Whose lines of Xids are counted, and not judged.
+/// Whose lines of Xids are counted; those that may be of a program are not judged.
 pub const KERNEL: &str = "the kernel";
 
 type Read = fn(&str) -> Result<NodeOutput, NoResult>;
@@ -51,7 +51,7 @@ type Read = fn(&str) -> Result<NodeOutput, NoResult>;
 type Knows = fn(&str) -> bool;
 
 /// Programs by what only their output has.
-const PROGRAMS: [(Knows, Read); 10] = [
+const PROGRAMS: [(Knows, Read); 11] = [
     (
         |text| has_any(text, &[&["DCGM Diagnostic\""], &["DCGM GPU Diagnostic\""]]) || dcgm::is_table(text),
         diagnosis,
@@ -77,6 +77,8 @@ const PROGRAMS: [(Knows, Read); 10] = [
                     &["NVRM:", kernel::FAILED_STARTS[0]],
                     &["NVRM:", kernel::FAILED_STARTS[1]],
                     &["NVRM:", kernel::OF_GSP],
+                    &["NVRM:", kernel::ANSWERS[0]],
+                    &["NVRM:", kernel::ANSWERS[1]],
                 ],
             )
         },
@@ -99,6 +101,7 @@ const PROGRAMS: [(Knows, Read); 10] = [
         fabric_manager::read,
     ),
     (kernel_hardware::is_in, kernel_hardware::read),
+    (kernel_firmware::is_in, kernel_firmware::read),
     (|text| has_any(text, &[&["=NVSMI LOG="], &["<nvidia_smi_log"]]), gpu_query::read),
     (|text| text.lines().any(topology::is_head), topology::read),
 ];
@@ -114,7 +117,7 @@ fn has_key(text: &str, key: &str) -> bool {
 }
 
 /// What is known and not read: its texts, what it is, and what to do.
-const OTHERS: [(&[&str], &str, &str); 40] = [
+const OTHERS: [(&[&str], &str, &str); 45] = [
     (&["| NVIDIA-SMI "], "`nvidia-smi`", PROBE),
     (&["UUID: GPU-", "Link 0:"], "`nvidia-smi nvlink`", LINKS),
     (
@@ -155,6 +158,15 @@ const OTHERS: [(&[&str], &str, &str); 40] = [
     (&["# OSU MPI"], "OSU's micro-benchmarks", "`harness logs nccl-tests` reads nccl-tests"),
     (&["NodeName=", "CPUAlloc="], "`scontrol show node`", SLURM),
     (&["JobID|"], "`sacct -P`", SLURM),
+    (&["JobID ", " State ", "------------ "], "`sacct`", SLURM),
+    (&["PARTITION ", "AVAIL ", "NODELIST"], "`sinfo`", SLURM),
+    (&["REASON ", "NODELIST"], "`sinfo -R`", SLURM),
+    (
+        &["Conditions:", "LastHeartbeatTime"],
+        "`kubectl describe node`",
+        "`harness inventory discover --via kubernetes` asks the cluster itself",
+    ),
+    (&["# TYPE DCGM_FI_"], "metrics of dcgm-exporter", PROBE),
     (&["Reference ID", "Leap status"], "`chronyc tracking`", HOST),
     (&["Architecture:", "CPU op-mode"], "lscpu", HOST),
     (&["hca_id:", "phys_port_cnt:"], "`ibv_devinfo`", LINKS),
@@ -303,6 +315,7 @@ fn least_and_most(test: &str, rates: &Matrix) -> Vec<Row> {
 fn burn(text: &str) -> Result<NodeOutput, NoResult> {
     let read = gpu_burn::read(text.as_bytes()).map_err(|error| error.to_string())??;
     let mut output = NodeOutput { program: "gpu_burn", ..NodeOutput::default() };
+    output.failures.extend(read.error.clone());
     let is_closed = read.gpus.iter().any(|gpu| gpu.ok.is_some());
     if !is_closed {
         output
@@ -438,6 +451,26 @@ mod tests {
             ),
             ("NodeName=p5-001 Arch=x86_64\n   CPUAlloc=0 CPUTot=192\n", "`scontrol show node`: not read; "),
             ("JobID|JobName|State\n7|train|FAILED\n", "`sacct -P`: not read; "),
+            (
+                "JobID         State ExitCode\n------------ ---------- --------\n7     NODE_FAIL 1:0\n",
+                "`sacct`: not read; ",
+            ),
+            (
+                "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\ngpu up 1 fail* p5-001\n",
+                "`sinfo`: not read; ",
+            ),
+            (
+                "REASON   USER  TIMESTAMP  NODELIST\nKill task failed root Unknown p5-001\n",
+                "`sinfo -R`: not read; ",
+            ),
+            (
+                "Conditions:\n  Type   Status  LastHeartbeatTime\n  Ready  False  Mon\n",
+                "`kubectl describe node`: not read; ",
+            ),
+            (
+                "# TYPE DCGM_FI_DEV_XID_ERRORS gauge\nDCGM_FI_DEV_XID_ERRORS{gpu=\"0\"} 79\n",
+                "metrics of dcgm-exporter: not read; ",
+            ),
             ("Reference ID    : A9FEA97B\nLeap status     : Normal\n", "`chronyc tracking`: not read; "),
             ("Architecture: x86_64\n  CPU op-mode(s): 32-bit, 64-bit\n", "lscpu: not read; "),
             ("hca_id:\trdmap79s0\n\tphys_port_cnt:\t1\n", "`ibv_devinfo`: not read; "),
@@ -455,5 +488,16 @@ mod tests {
             assert!(why(text).starts_with(what), "{text}");
         }
         assert_eq!(why("{\"DCGM Diagnostic\": "), "the JSON of dcgmi is cut off");
+    }
+
+    /// As in https://github.com/wilicc/gpu-burn/issues/123
+    #[test]
+    fn an_error_of_gpu_burn_is_a_failure_though_its_closing_lines_are_good() {
+        let text = "Couldn't init a GPU test: Error: CUDA_ERROR_UNKNOWN\n\
+                    100.0%  proc'd: 0 (0 Gflop/s)   errors: 0   temps: 41 C\nKilling processes.. done\n\n\
+                    Tested 1 GPUs:\n\tGPU 0: OK\n";
+        let outputs = read(text).expect("read");
+        assert_eq!(outputs[0].failures, ["Couldn't init a GPU test: Error: CUDA_ERROR_UNKNOWN"]);
+        assert_eq!(outputs[0].findings, ["GPU 0 is not measured: it finished no product"]);
     }
 }

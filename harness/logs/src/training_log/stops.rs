@@ -2,7 +2,7 @@
 //! out wrong. Which node is to blame is not said here.
 
 use crate::nccl_tests::slurm_failure;
-use crate::torch_failure;
+use crate::torch_failure::{self, RootCause};
 use crate::watchdog::{TimedOut, parse as timed_out};
 use metric::finding::Finding;
 
@@ -10,6 +10,8 @@ use metric::finding::Finding;
 pub(super) const CODE: &str = "training-failure";
 /// Of a line that is quoted.
 const LONGEST: usize = 160;
+/// Of ranks that failed at the same time.
+const MOST_FIRST: usize = 3;
 /// Exceptions that steps follow were caught; the ranks of a job are not all at the same line.
 const STEPS_BEHIND: usize = 2;
 
@@ -83,8 +85,12 @@ impl Stops {
         let went_on = |line: u64| self.last_steps.last().is_some_and(|step| *step > line);
         let account = self.torch.finish();
         if let Some(cause) = &account.root_cause {
-            let rank = cause.rank.map_or("a rank".to_owned(), |rank| format!("rank {rank}"));
-            let code = cause.exit_code.map_or(String::new(), |code| format!(", exit code {code}"));
+            // Of several within seconds none is known to be the first.
+            let ranks: Vec<String> =
+                std::iter::once(cause).chain(&account.rivals).take(MOST_FIRST).map(rank_on_host).collect();
+            let rank = ranks.join(" or ");
+            let code = cause.exit_code.filter(|_| account.rivals.is_empty());
+            let code = code.map_or(String::new(), |code| format!(", exit code {code}"));
             findings.push(finding(cause.line, format!("torchrun: {rank} failed first{code}")));
         }
         if let Some((rank, said)) = account.first_exception().filter(|(_, said)| !went_on(said.line)) {
@@ -111,5 +117,14 @@ impl Stops {
         }
         findings.sort_by_key(|finding| finding.line);
         findings
+    }
+}
+
+/// The host is that of the rank: the log is often of another one.
+fn rank_on_host(cause: &RootCause) -> String {
+    let rank = cause.rank.map_or("a rank".to_owned(), |rank| format!("rank {rank}"));
+    match &cause.host {
+        Some(host) => format!("{rank} on {host}"),
+        None => rank,
     }
 }

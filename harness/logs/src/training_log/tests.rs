@@ -383,6 +383,12 @@ fn why_a_training_failed_is_a_finding() {
         ),
         (
             run(1..=3)
+                + "Root Cause (first observed failure):\n[0]:\n  time      : 2024-10-14_03:47:40\n  host      : p5-007\n  \
+                   rank      : 59 (local_rank: 3)\n  exitcode  : -9 (pid: 1004)\n",
+            "torchrun: rank 59 on p5-007 failed first, exit code -9",
+        ),
+        (
+            run(1..=3)
                 + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n====\ntrain.py FAILED\n",
             "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
         ),
