@@ -74,6 +74,7 @@ pub(crate) fn child(parent: &Plan, run_id: String, from: From) -> Plan {
 
 /// Reads what the stages from `from` on need of the stored run. `plan` is a child of the stored one.
 pub(crate) fn ready(parent: &Stored, plan: Plan, from: From) -> Result<ReplayInput<'_>, StoreError> {
+    parent.check_plan()?;
     let mut cases = Vec::new();
     let mut without = 0;
     for case in &plan.cases {

@@ -41,6 +41,13 @@ fn a_file_of_another_run_in_the_place_of_an_artefact_is_exit_3_and_named() {
         stages.iter().for_each(|from| refused(from, file, line));
         fs::write(own.join(file), bytes).expect("put back");
     }
+    // With an assertion less the rest would pass.
+    let text = fs::read(own.join("plan.json")).expect("there");
+    let mut plan: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    plan["cases"][0]["assertions"].as_array_mut().expect("assertions").pop();
+    fs::write(own.join("plan.json"), plan.to_string()).expect("changed");
+    STAGES.iter().for_each(|from| refused(from, "plan.json", &wrote));
+    fs::write(own.join("plan.json"), text).expect("put back");
     let probe = r#"{"format": 1, "harness": "0.1.0", "simulated": true, "inventory": "sim-p5", "instance": "p5", "at": "", "nodes": []}"#;
     // What this run had not written at all is not its own either.
     fs::write(own.join("probe.json"), probe).expect("laid");

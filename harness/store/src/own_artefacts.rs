@@ -1,12 +1,14 @@
 //! Which artefacts a run wrote: `run.json` has their digests, by which a file of another run in their place is found.
 
 use super::{StoreError, vetting};
-use base::digest::sha256;
+use base::digest::{sha256, sha256_of_file};
 use model::artefact::{Plan, RunArtefacts};
 use std::path::Path;
 
 /// The cluster that its pods are in.
 pub(crate) const CLUSTER: &str = "cluster.json";
+/// What was decided before the launch. Older runs have no digest of it.
+pub(crate) const PLAN: &str = "plan.json";
 /// Of the run's folder.
 const OF_RUN: [&str; 3] = ["probe.json", "analyses.json", CLUSTER];
 /// Of each case.
@@ -32,6 +34,11 @@ pub fn digests(folder: &Path, plan: &Plan) -> Result<RunArtefacts, StoreError> {
         {
             own.sha256.insert(name, sha256(&bytes));
         }
+    }
+    let plan = folder.join(PLAN);
+    if plan.is_file() {
+        let digest = sha256_of_file(&plan).map_err(|error| StoreError::other(&plan, &error))?;
+        own.sha256.insert(PLAN.to_owned(), digest);
     }
     Ok(own)
 }

@@ -113,8 +113,27 @@ impl Stored {
         if is_own(own) || is_own(&read()?) {
             return Ok(Some(value));
         }
+        Err(self.not_own(&path, name))
+    }
+
+    fn not_own(&self, path: &Path, name: &str) -> StoreError {
         let why = format!("not what run `{}` wrote, by the digest in its `run.json`", self.run_id);
-        Err(StoreError::foreign(&path, &format!("{why}; {}", own_artefacts::advice(name))))
+        StoreError::foreign(path, &format!("{why}; {}", own_artefacts::advice(name)))
+    }
+
+    /// An error where `plan.json` of a run that has ended was changed since: a plan with fewer assertions passes more
+    /// easily. Older runs have no digest of it.
+    pub fn check_plan(&self) -> Result<(), StoreError> {
+        let ended = self.record()?.filter(|record| record.ended.is_some());
+        let Some(own) = ended.and_then(|record| record.artefacts) else { return Ok(()) };
+        if !own.sha256.contains_key(own_artefacts::PLAN) {
+            return Ok(());
+        }
+        let path = self.folder.join(own_artefacts::PLAN);
+        match bytes(&path)? {
+            Some(bytes) if own_artefacts::has(&own, own_artefacts::PLAN, &bytes) => Ok(()),
+            _ => Err(self.not_own(&path, own_artefacts::PLAN)),
+        }
     }
 
     fn own_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StoreError> {
@@ -132,7 +151,10 @@ impl Stored {
         let Some(own) = ended.and_then(|record| record.artefacts) else { return Ok(None) };
         let now = own_artefacts::digests(&self.folder, &self.plan)?;
         let names = own.sha256.keys().chain(now.sha256.keys());
-        let mut changed = names.filter(|name| own.sha256.get(*name) != now.sha256.get(*name));
+        // Of its plan an older run has no digest.
+        let has_digest = |name: &&String| *name != own_artefacts::PLAN || own.sha256.contains_key(*name);
+        let mut changed =
+            names.filter(has_digest).filter(|name| own.sha256.get(*name) != now.sha256.get(*name));
         Ok(changed.next().cloned())
     }
 

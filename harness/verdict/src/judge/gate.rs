@@ -54,13 +54,16 @@ const OUTPUT_REFUSED: &str = "output-refused";
 const NO_SPACE: &str = "no-space";
 const LAUNCH_AGENT: &str = "launch-agent";
 const POD_LOST: &str = "pod-lost";
+const RAW_EDITED: &str = "raw-edited";
+const RAW_GONE: &str = "raw-gone";
 const LAUNCH_FAILED: &str = "launch-failed";
 /// A shell's exit code where the program is not there.
 const NOT_FOUND: i32 = 127;
 /// Causes that say nothing about a node: tools that are missing or too old, files that were refused, panics of the
 /// harness, reports that were never read, a quota, a full disk, pods that ended or that mpirun did not reach, an MPI
-/// that srun does not know, a step that it never started, and one whose permission had expired.
-const OF_NO_NODE: [&str; 13] = [
+/// that srun does not know, a step that it never started, one whose permission had expired, and files that were changed
+/// or removed after they were collected.
+const OF_NO_NODE: [&str; 15] = [
     CREDENTIAL_EXPIRED,
     MPI_REFUSED,
     STEP_NOT_STARTED,
@@ -74,6 +77,8 @@ const OF_NO_NODE: [&str; 13] = [
     NO_SPACE,
     LAUNCH_AGENT,
     POD_LOST,
+    RAW_EDITED,
+    RAW_GONE,
 ];
 
 pub(super) fn gates<'a>(data: &'a CaseData, index: &CaseIndex) -> BTreeMap<&'a str, Gate> {
@@ -198,9 +203,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         if let Some(not) = analysis.and_then(|analysis| analysis.not_comparable.as_ref()) {
             let next = match not.cause.as_str() {
                 cause if let Meaning::Advice(next) = data.catalogue.meaning(cause) => next,
-                "raw-edited" | "raw-gone" => {
-                    "restore the file, or accept the current one with `--from collect`"
-                }
+                RAW_EDITED | RAW_GONE => "restore the file, or accept the current one with `--from collect`",
                 "not-analyzed" => "try `harness replay --from analyze`, or run it again with `harness rerun`",
                 _ => "check the job's output and the free space of the shared folder, then rerun the case",
             };

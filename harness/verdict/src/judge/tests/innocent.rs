@@ -113,6 +113,23 @@ fn a_credential_that_expired_on_a_jobs_only_node_is_no_sign_of_that_node() {
 }
 
 #[test]
+fn a_file_that_was_changed_after_it_was_collected_is_no_sign_of_its_node() {
+    for (cause, is_sign) in [("raw-edited", false), ("raw-gone", false), ("wrong-ranks", true)] {
+        let mut world = both_failed([&[], &[]]);
+        for record in &mut world.jobs.jobs {
+            record.end = Ended::Exited { code: 0 };
+        }
+        let not_comparable =
+            Some(metric::lacks::NotComparable { cause: cause.into(), why: "changed".into() });
+        let analysis = JobAnalysis { not_comparable, ..JobAnalysis::default() };
+        world.analysis.jobs.insert("n1".into(), analysis);
+        let Judged { verdict, outcomes } = world.judged();
+        assert_eq!(verdict.verdicts[0].cause.as_deref(), Some(cause));
+        assert_eq!(outcomes.jobs.iter().any(|outcome| outcome.job == "n1"), is_sign, "{cause}");
+    }
+}
+
+#[test]
 fn the_exit_code_of_an_srun_that_refused_a_command_is_no_result_of_the_command() {
     use model::artefact::{CREDENTIAL_EXPIRED, MPI_REFUSED};
     for (cause, status) in [
