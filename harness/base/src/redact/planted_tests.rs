@@ -240,10 +240,10 @@ fn hostile_texts_take_linear_time() {
         "username -a ",
         "auth=('a',",
     ] {
-        let few = least_of_3(&piece.repeat(50_000 / piece.len()));
+        let few = least_of_3(&piece.repeat(100_000 / piece.len()));
         // 8 where linear, 64 where quadratic.
-        let most = few * 24 + Duration::from_millis(25);
-        let long = piece.repeat(400_000 / piece.len());
+        let most = few * 24 + Duration::from_millis(50);
+        let long = piece.repeat(800_000 / piece.len());
         // What was slow may have been disturbed: only then it is measured again.
         let many = once(&long);
         let many = if many < most { many } else { least_of_3(&long) };
