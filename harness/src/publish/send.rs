@@ -77,12 +77,16 @@ impl Sender<'_> {
         bytes.push(b'\n');
         let bytes = Bytes::from(bytes);
         if self.prefix.read(CLAIM, LONGEST_CLAIM).await?.is_none() {
-            if let Some(object) = self.prefix.first_object().await? {
-                return Err(Failure::refused(format!(
-                    "{url} is not empty: it holds `{object}`; nothing was sent; publish to a prefix of its own"
-                )));
+            match self.prefix.first_object().await? {
+                None => drop(self.prefix.put_new(CLAIM, &bytes).await?),
+                // Another publication claimed the prefix since the look above.
+                Some(object) if object == CLAIM => {}
+                Some(object) => {
+                    return Err(Failure::refused(format!(
+                        "{url} is not empty: it holds `{object}`; nothing was sent; publish to a prefix of its own"
+                    )));
+                }
             }
-            self.prefix.put_new(CLAIM, &bytes).await?;
         }
         self.check_claim().await?;
         // Some servers ignore the condition. Ours is repeated with the same bytes, which changes nothing.
