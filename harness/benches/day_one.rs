@@ -4,6 +4,8 @@
 //!
 //!     cargo bench -p harness --bench day_one                       # 100 and 50 seeds, `nccl-p5`; many hours
 //!     cargo bench -p harness --bench day_one -- 10 acceptance-p5   # fewer, and another suite
+//!     cargo bench -p harness --bench day_one -- 50 --nodes=31 --kind=port   # one row; `healthy` is a kind, too
+//!     cargo bench -p harness --bench day_one -- 1 --after=75 --kind=healthy   # seed 76 alone
 
 mod seeds;
 
@@ -26,6 +28,17 @@ fn main() -> Result<(), String> {
     let seeds = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(100);
     let is_word = |arg: &&String| !arg.starts_with('-') && arg.parse::<u64>().is_err();
     let suite = args.iter().find(is_word).map_or("nccl-p5", String::as_str);
+    let is_asked = |flag: &str, value: &str| {
+        let mut values = args.iter().filter_map(|arg| arg.strip_prefix(flag)).peekable();
+        values.peek().is_none() || values.any(|one| one == value)
+    };
+    let is_row =
+        |nodes: usize, kind: &str| is_asked("--nodes=", &nodes.to_string()) && is_asked("--kind=", kind);
+    let after: u64 = args
+        .iter()
+        .find_map(|arg| arg.strip_prefix("--after="))
+        .map_or(Ok(0), str::parse)
+        .map_err(|error| format!("--after needs a number: {error}"))?;
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let day_one = DayOne::read(&project, suite)?;
     println!(
@@ -36,13 +49,15 @@ fn main() -> Result<(), String> {
         "{:<8} {:>6} {:>7} {:>9} {:>9} {:>9} {:>9}",
         "healthy", "seeds", "exit 0", "s a run", "accepted", "rejected", "open"
     );
-    for nodes in [4, 7, 31, 32] {
+    for nodes in [4, 7, 31, 32].into_iter().filter(|nodes| is_row(*nodes, "healthy")) {
         let began = Instant::now();
-        let runs = for_seeds(seeds, &|seed| run(&day_one, nodes, &[], seed))?;
+        let runs = for_seeds(seeds, &|seed| run(&day_one, nodes, &[], seed + after))?;
         let green = runs.iter().filter(|summary| summary.exit_code == 0).count();
         let each = began.elapsed().as_secs_f64() / seeds as f64;
         let (mut accepted, mut rejected, mut open) = (0, 0, 0);
-        for made in for_seeds(seeds, &|seed| in_folder(&|folder| acceptance.accept(nodes, seed, folder)))? {
+        for made in
+            for_seeds(seeds, &|seed| in_folder(&|folder| acceptance.accept(nodes, seed + after, folder)))?
+        {
             accepted += made.accepted.len();
             rejected += made.rejected.len();
             open += made.undecided.len();
@@ -51,7 +66,7 @@ fn main() -> Result<(), String> {
     }
     let seeds = seeds.div_ceil(2);
     let nics = day_one.inventory(3)?.instance.nics;
-    for nodes in [3, 7, 31, 32] {
+    for nodes in [3, 7, 31, 32].into_iter().filter(|nodes| is_asked("--nodes=", &nodes.to_string())) {
         println!(
             "\n{:<22} {:>6} {:>7} {:>7} {:>7} {:>9}",
             format!("{nodes} nodes"),
@@ -61,10 +76,10 @@ fn main() -> Result<(), String> {
             "named",
             "innocent"
         );
-        for kind in KINDS {
+        for kind in KINDS.into_iter().filter(|kind| is_row(nodes, kind)) {
             let outcomes: Vec<Outcome> = for_seeds(seeds, &|seed| {
-                let injected = draw(kind, nodes, &nics, seed);
-                Ok(outcome(&run(&day_one, nodes, &injected.faults, seed)?, &injected))
+                let injected = draw(kind, nodes, &nics, seed + after);
+                Ok(outcome(&run(&day_one, nodes, &injected.faults, seed + after)?, &injected))
             })?;
             let count = |is: &dyn Fn(&Outcome) -> bool| outcomes.iter().filter(|one| is(one)).count();
             println!(
